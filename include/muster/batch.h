@@ -13,8 +13,8 @@
  *       end       when the batch has ended
  *       complete  when it has ended, and all of its members are complete
  *       failure   when the first member has failed, at once; also when this happens in a batch within
- *     Their ids are "<id>-end", "<id>-complete" and "<id>-failure"; if a job of that id is alive, the batch's `place`
- *     in Redis follows. They are jobs with default settings, and members of no batch.
+ *     Their ids are "<id>-end", "<id>-complete" and "<id>-failure"; if a job of that id is alive or has failed, the
+ *     batch's `place` in Redis follows. They are jobs with default settings, and members of no batch.
  *   - A member that failed can be replayed. Then the batch has not ended, and ends again when it does. Followers that
  *     were put stay, and are not put again. One that was not put still can be: "complete", when a replay repaired the
  *     last failure.

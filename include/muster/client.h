@@ -682,7 +682,7 @@ struct muster_finish_options {
  *   finish     done; `o` may be NULL
  *   give back  to the front of the queue; a job goes to where it was
  *   retry      to the end of the queue after `delay_ms`. With -1 a task is retried at once, a job after its own
- *              backoff. A job that has had all its retries fails instead. muster_lease_retry_as() says why:
+ *              backoff. A job that has had all its retries fails instead (E_EXHAUSTED). muster_lease_retry_as() says why:
  *              a job's record keeps group and message (see muster_lease_fail(); both NULL: they stay as they are; a
  *              message without a group has the group "retried"), and a job without retries left fails with them.
  *              Without any the group is "failed-retries"
@@ -692,6 +692,7 @@ struct muster_finish_options {
  * Returns MUSTER_OK only once for each process; or
  *   MUSTER_E_CANCELLED  give back, retry, fail: it was cancelled, or its queue was deleted. It has ended, and its task
  *                       or job is gone instead. A finish, too, if it is the process of a job that was cancelled
+ *   MUSTER_E_EXHAUSTED  retry: the job had no retry left. It has ended, and the job is on the failed list instead
  *   MUSTER_E_STATE    `next`, or a retry's group or message, for a task that is no job; nothing was changed
  *   MUSTER_E_INVALID  `after` names a job for which this one cannot wait: itself, a job that waits for it, or a
  *                     recurring one; nothing was changed

@@ -793,7 +793,7 @@ class client
  * then the holder ends it, once. If a lease is destroyed without that, it is given back: that is a call, which may
  * block as long as one, and whose error is dropped, because the task comes back anyway when the lease lapses.
  *
- * After an end that throws E_LOST or E_CANCELLED the process is nobody's, and the lease is empty. After all other
+ * After an end that throws E_LOST, E_CANCELLED or E_EXHAUSTED the process is nobody's, and the lease is empty. After all other
  * errors it is still held: call again, or let it go. A finish whose answer was lost may have counted; then the second
  * one throws E_LOST.
  */
@@ -898,7 +898,7 @@ class lease
         try {
             with(fn);
         } catch (const error &e) {
-            if (e.code() == MUSTER_E_LOST || e.code() == MUSTER_E_CANCELLED)
+            if (e.code() == MUSTER_E_LOST || e.code() == MUSTER_E_CANCELLED || e.code() == MUSTER_E_EXHAUSTED)
                 s_.reset();
             throw;
         }

@@ -5,8 +5,10 @@
  * What a schedule is
  *   - Five fields with blanks between: minute (0-59), hour (0-23), day of the month (1-31), month (1-12 or jan-dec),
  *     day of the week (0-7 or sun-sat; 0 and 7 are Sunday). A field is `*`, a value, a range `a-b`, one of `*` and
- *     ranges with a step `/n`, or a list of these with commas between. Or one word: @yearly, @annually, @monthly,
- *     @weekly, @daily, @midnight, @hourly.
+ *     ranges with a step `/n`, or a list of these with commas between. Ranges of months and of days of the week may go
+ *     over the end (fri-mon). A day of the month may be `L`, its last day, or `L-3`, three days before that (1 to 30);
+ *     a day of the week `friL` or `5L`, the month's last one. Or one word: @yearly, @annually, @monthly, @weekly,
+ *     @daily, @midnight, @hourly.
  *   - If neither the day of the month nor that of the week begins with `*`, a day fits when one of them does; otherwise
  *     both must.
  *   - Its times are those of a time zone, as the system's zone data (/usr/share/zoneinfo) have it.

@@ -46,29 +46,32 @@ extern "C" {
  *                  done, and nothing else was changed
  *   E_INTERRUPTED  muster_client_interrupt() has ended the call: like E_CONN, a change that was asked for may or may not
  *                  have been made; but nothing stays taken that the caller does not know of
+ *   E_EXHAUSTED    the process of a job was to be retried, and the job has had all its retries: it has ended, and the job
+ *                  has failed for good instead
  */
-#define MUSTER_ERRORS(X)                                           \
-    X(OK, 0, "ok")                                                 \
-    X(E_NOMEM, -1, "out of memory")                                \
-    X(E_INVALID, -2, "invalid argument")                           \
-    X(E_TOO_BIG, -3, "over a limit; nothing was changed")          \
-    X(E_CONN, -4, "no answer; may or may not have been done")      \
-    X(E_TIMEOUT, -5, "timed out; may or may not have been done")   \
-    X(E_FULL, -6, "Redis is full")                                 \
-    X(E_BUSY, -7, "Redis is loading, busy or read-only")           \
-    X(E_DENIED, -8, "denied")                                      \
-    X(E_REDIS, -9, "Redis refused it, or the server is not Redis") \
-    X(E_FORMAT, -10, "the namespace is stored in another format")  \
-    X(E_NOT_FOUND, -11, "not found")                               \
-    X(E_EXISTS, -12, "already exists")                             \
-    X(E_STATE, -13, "not possible in the present state")           \
-    X(E_LOST, -14, "not the owner")                                \
-    X(E_GONE, -15, "not registered under this epoch")              \
-    X(E_NOT_STARTED, -16, "the worker was not started")            \
-    X(E_CANCELLED, -17, "cancelled: gone instead")                 \
-    X(E_UNCONFIRMED, -18, "done, but not confirmed")               \
-    X(E_STOPPED, -19, "stopped by its caller between two steps")   \
-    X(E_INTERRUPTED, -20, "interrupted; may or may not have been done")
+#define MUSTER_ERRORS(X)                                                \
+    X(OK, 0, "ok")                                                      \
+    X(E_NOMEM, -1, "out of memory")                                     \
+    X(E_INVALID, -2, "invalid argument")                                \
+    X(E_TOO_BIG, -3, "over a limit; nothing was changed")               \
+    X(E_CONN, -4, "no answer; may or may not have been done")           \
+    X(E_TIMEOUT, -5, "timed out; may or may not have been done")        \
+    X(E_FULL, -6, "Redis is full")                                      \
+    X(E_BUSY, -7, "Redis is loading, busy or read-only")                \
+    X(E_DENIED, -8, "denied")                                           \
+    X(E_REDIS, -9, "Redis refused it, or the server is not Redis")      \
+    X(E_FORMAT, -10, "the namespace is stored in another format")       \
+    X(E_NOT_FOUND, -11, "not found")                                    \
+    X(E_EXISTS, -12, "already exists")                                  \
+    X(E_STATE, -13, "not possible in the present state")                \
+    X(E_LOST, -14, "not the owner")                                     \
+    X(E_GONE, -15, "not registered under this epoch")                   \
+    X(E_NOT_STARTED, -16, "the worker was not started")                 \
+    X(E_CANCELLED, -17, "cancelled: gone instead")                      \
+    X(E_UNCONFIRMED, -18, "done, but not confirmed")                    \
+    X(E_STOPPED, -19, "stopped by its caller between two steps")        \
+    X(E_INTERRUPTED, -20, "interrupted; may or may not have been done") \
+    X(E_EXHAUSTED, -21, "no retry is left: failed instead")
 
 enum muster_err {
 #define MUSTER_ERROR_ENUM(name, number, text) MUSTER_##name = (number),

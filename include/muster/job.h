@@ -152,8 +152,9 @@ struct muster_job_spec {
     int track;
 
     /* If a job of this id is scheduled, depends, waits, runs, has failed or recurs: change it to this spec and move it
-     * to this queue, instead of refusing. If it runs, its holder loses it (MUSTER_STOP_LOST). A recurring job goes on
-     * recurring. */
+     * to this queue, instead of refusing. If it runs, its holder loses it (MUSTER_STOP_LOST), and the event "put" names
+     * that one. A recurring job goes on recurring, and one that waits in this queue keeps its turn. What is tried is
+     * tried anew: retries and crashes are counted from 0. doc/attributes.md says what becomes of all that a job has. */
     int replace;
 
     /* Recurring: when its times passed while no one was there, at most this many of them are made up for; 0: all. */
@@ -204,10 +205,15 @@ struct muster_job_spec {
     const char *zone;
 
     /* Recurring: its first time is not before `from_ms`, its last one not after `until_ms`, Unix times in ms. One that
-     * has no time between is refused (E_INVALID). And it makes `count` jobs in all; a time whose id `<id>-<n>` has
-     * another job that is alive makes none, but counts, and the history tells it. 0: no such bound. After its last time
-     * it is complete. With `replace`, a schedule or an interval takes the place of the one that the job had, and of
-     * these three; the jobs that it has made are counted. */
+     * has no time between is refused (E_INVALID). And it makes `count` jobs in all. 0: no such bound. After its last
+     * time it is complete. If the id `<id>-<n>` is that of another job which is alive or has failed, the job that it
+     * makes is called `<id>-<n>-<place of the recurring job>`, and the history tells it.
+     *
+     * With `replace`, a schedule or an interval takes the place of the one that the job had, and of these three; the
+     * jobs that it has made are counted. The same interval, or the same schedule in the same zone, goes on where it is:
+     * with its next time, those that it has missed, and one that waits. Another interval counts from the next time on,
+     * and another schedule from now on. An offset, or a first time that lies ahead and is another one, is the next
+     * time. */
     int64_t from_ms;
     int64_t until_ms;
     int64_t count;
@@ -259,7 +265,8 @@ struct muster_job_spec {
  *                     `may_be_missing`, or in `after_failure`; or with `replace` and without data there is no job of
  *                     this id; nothing was changed
  *   MUSTER_E_STATE    the batch is not open; or with `replace` the job is in another one, or recurs; or one of
- *                     `after_failure` is complete; nothing was changed
+ *                     `after_failure` is complete; or the job of this id runs, and its queue was deleted: it is dropped
+ *                     unless it is finished, so put it again after its end. Nothing was changed
  *   MUSTER_E_TOO_BIG  the data, the tags or the dependencies; nothing was sent. Or others wait for this job, and more
  *                     than 10 000 jobs or 50 000 pairs of jobs are tied to it in both directions, too many to see
  *                     whether it would wait for itself; nothing was changed. A new job is never refused so
@@ -322,8 +329,9 @@ MUSTER_API int muster_job_put_many(struct muster_client *c, const char *queue,
 
 /*
  * Enqueue a task unless an equal one that was enqueued by this call is alive in this queue. An equal task is accepted
- * again as soon as this one is finished, failed, deleted or cancelled; if it was running when it was cancelled, as soon
- * as it ends. Plain tasks with the same bytes do not count and are always accepted. (worqr's unique queues, without
+ * again as soon as this one is finished, failed, deleted or cancelled; if it was running when it was cancelled, or its
+ * queue deleted, as soon as it ends: until then the answer is E_STATE, because nobody would do the work. So it is, too,
+ * if a job that is no unique task has its id (see below), and is alive or has failed. Plain tasks with the same bytes do not count and are always accepted. (worqr's unique queues, without
  * markers that outlive their task.)
  *
  * It is a task to all who meet it: muster_task_cancel(), muster_task_peek(), muster_queue_length(), lists and handlers
@@ -844,15 +852,16 @@ MUSTER_API int muster_stats_get(struct muster_client *c, const char *queue, int6
  * Something happened to a job.
  *
  *   what     "dropped" (failed, and its entry went: `text` is the setting that bounds the failed list, or "" if
- *            somebody dropped it), "put", "ready" (its time came, or what it waited for has come), "scheduled" (what
+ *            somebody dropped it), "put" (`text`: "in place", if it had been put and stays where it is), "ready" (its time came, or what it waited for has come), "scheduled" (what
  *            it waited for has come, but its time has not), "taken", "completed", "advanced" (completed into
  *            the next queue `text`), "retried" (`text`: group), "exhausted" (it had all its retries, `text` of them,
  *            and fails next), "given-back", "handed-on" (to the worker `text`, whose share it is), "crashed" (its
  *            worker died while it ran alone), "failed" (`text`: group), "replayed", "cancelled" (`text`: why, if nobody
  *            has asked for it), "moved" (from the queue `text`), "changed", "stalled" (`text`: its lease lapsed, or its
  *            worker died, and it is a suspect now or to blame), "tracked", "untracked", "skipped" (recurring: it
- *            made no job; `text` is the id, which a live job has or which is too long, or says how many times were
- *            beyond the backlog, or that "<id> has not ended" (overlap)), "log" (`text`). And what happens to a batch
+ *            made no job; `text` is the id, for which none was free, or says how many times were
+ *            beyond the backlog, or that "<id> has not ended" (overlap)), "renamed" (recurring: the job that it made has
+ *            the id `text`, because another one has the usual id), "log" (`text`). And what happens to a batch
  *            (batch.h), whose id stands in `id`, with `queue` "": "batch-opened", "batch-closed" (`text`: ttl, if
  *            nobody had closed it in time; cancel), "batch-cancelled", "batch-ended" (`text`: complete, failed or
  *            cancelled). Ignore a word that you do not know

@@ -183,6 +183,7 @@ local apply = {
   jitter = function(value) Jobs.set(job, 'jitter', value) end,
   data = function(value) Jobs.set(job, 'data', value) end,
   every = function(value) Jobs.set(job, 'every', value) end,
+  overlap = function(value) Jobs.set(job, 'overlap', value) end,
   tag = function(value) Jobs.tag(P, job, value) end,
   untag = function(value) Jobs.untag(P, job, value) end,
   after = function(value) wait_for(value, '') end,
@@ -200,21 +201,26 @@ local apply = {
   end,
   log = function(value) Jobs.log_event(P, job, 'log', value) end,
 }
--- Fields of a schedule, and whether it is to be made up anew when the job makes the next one.
-local of_time, is_retimed = {cron = true, zone = true, ticks = true, last = true, final = true, overlap = true}, false
+local OF_SCHEDULE = {cron = true, zone = true, ticks = true, last = true, final = true}
+local schedule = {cron = job.cron, zone = job.zone, from = job.from}
 for i = 2, #ARGV, 2 do
   if apply[ARGV[i]] then
     apply[ARGV[i]](ARGV[i + 1])
-  elseif of_time[ARGV[i]] then
-    Jobs.set(job, ARGV[i], ARGV[i + 1] ~= '' and ARGV[i + 1] or nil)
-    is_retimed = true
+  elseif OF_SCHEDULE[ARGV[i]] then
+    schedule[ARGV[i]] = ARGV[i + 1] ~= '' and ARGV[i + 1] or nil
   end
 end
 if parents then
   Jobs.set(job, 'parents', parents_text(parents))
 end
-if is_retimed then
+local is_rescheduled = schedule.ticks and not Jobs.recur.has_times(job, schedule)
+for field in pairs(is_rescheduled and OF_SCHEDULE or {}) do
+  Jobs.set(job, field, schedule[field])
+end
+if is_rescheduled then
   Jobs.set(job, 'settled', nil)
+end
+if is_rescheduled or job.changed.overlap then -- when the job makes the next one
   Jobs.retime(P, job)
 end
 
@@ -227,7 +233,7 @@ local due, from = due_ms or Jobs.number(job, 'due'), job.queue
 if queue and queue ~= from and job.state == 'recurring' then
   Jobs.leave_queue(P, job)
   Jobs.set(job, 'queue', queue)
-  Jobs.start_recurring(P, job, Jobs.number(job, 'due'))
+  Jobs.start_recurring(P, job, Jobs.number(job, 'due'), 'moved', from)
 elseif queue and queue ~= from then
   Jobs.leave_queue(P, job)
   Jobs.set(job, 'queue', queue)

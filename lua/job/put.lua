@@ -29,6 +29,9 @@
     {E_STATE, "batch <state>", its id, i}    or not open,
     {E_STATE, "member", its id, i}           or the job is a member of this one
     {E_STATE, "recurs", "", i}               or the job recurs, and would never end
+    {E_STATE, "dropped", id, i}      a job of this id runs, but is dropped unless it is finished: it is a unique task that
+                                     was cancelled, or its queue was deleted
+    {E_STATE, "no unique task", id, i}       it is a unique task, and a job that is none has its id, or has failed
     {E_REDIS, key}                   a key of the wrong type
   A chunk that was put before is not put again. A full Redis refuses the call before anything is changed.
   Writes the jobs' records, histories, tags and dependencies, and the indexes that they leave and enter; the members of
@@ -88,6 +91,7 @@ if not Jobs.can_arrive(P, queue) then
 end
 call.is_fair = Jobs.is_fair(P, queue)
 ask_for_keys(P, call.specs)
+let_go_cancelled(P, call.specs)
 for number = 1, #call.specs do
   local refusal = refusal_of(P, call, number)
   if refusal then

@@ -140,6 +140,7 @@ static const struct meaning meanings[] = {
     [-MUSTER_E_UNCONFIRMED] = {EXIT_UNCONFIRMED, NULL, NULL},
     [-MUSTER_E_STOPPED] = {EXIT_FAILED, NULL, NULL},
     [-MUSTER_E_INTERRUPTED] = {EXIT_INTERRUPTED, NULL, NULL},
+    [-MUSTER_E_EXHAUSTED] = {EXIT_FAILED, NULL, NULL},
 };
 
 #define COUNT_ERROR(name, number, text) +1

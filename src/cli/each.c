@@ -24,7 +24,7 @@
 static bool is_general(int err)
 {
     return err != MUSTER_OK && err != MUSTER_E_LOST && err != MUSTER_E_STATE && err != MUSTER_E_NOT_FOUND &&
-           err != MUSTER_E_REDIS && err != MUSTER_E_CANCELLED;
+           err != MUSTER_E_REDIS && err != MUSTER_E_CANCELLED && err != MUSTER_E_EXHAUSTED;
 }
 
 /* Do these words name the operand, in quotes? */

@@ -150,7 +150,8 @@ take retry
 ok retry "$process" --delay 1ms
 has r '"retried":2'
 ok take retry --wait 10s
-ok retry "$(cut -f 1 out)"
+check_exit 1 "$MUSTER" retry "$(cut -f 1 out)"
+check_err 'has had all its retries: it has failed for good'
 has r '"state":"failed"' '"group":"failed-retries"' '"message":"all 2 retries are used up"'
 ok replay retry --group failed-retries
 check_out 'retry: 1 replayed'
@@ -166,7 +167,7 @@ take cause
 ok retry "$process" --group exit-4 --message 'line 1'
 has s '"state":"waiting"' '"retried":1' '"group":"exit-4"' '"message":"line 1"'
 take cause
-ok retry "$process"
+check_exit 1 "$MUSTER" retry "$process"
 has s '"state":"failed"' '"group":"exit-4"' '"message":"line 1 \(its one retry is used up\)"' '"what":"exhausted","text":"1"'
 ok jobs --queue cause --group exit-4 --json
 grep -qF '"id":"s"' out || fail "not in the group exit-4: $(cat out)"

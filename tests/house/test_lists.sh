@@ -3,7 +3,8 @@
 #
 # What is listed in more than one place is the same in all of them. Proves:
 #  1. the keys of src/lib/protocol/keys.h are those of doc/keys.md, and those that a check knows the type of
-#  2. the fields of a job's record that are sent, written by scripts, or read are those of doc/keys.md
+#  2. the fields of a job's record that are sent, written by scripts, or read are those of doc/keys.md; and those that
+#     doc/attributes.md says of what each call does to them
 #  3. the events that scripts tell of are those of include/muster/job.h
 #  4. the settings of include/muster/job.h are those of doc/keys.md, and a script reads each
 #  5. each error of include/muster/error.h is explained there, and returned by the library or by a script
@@ -53,6 +54,10 @@ passes 'lists: keys, and their types in check_keys.c' same "$dir/keys.h" "$dir/c
 } >"$dir/fields"
 section "### A job's record" <"$keys" | first_column >"$dir/keys.md"
 passes 'lists: fields of a record' same "$dir/fields" "$dir/keys.md"
+for heading in '## A job' '## A job with a schedule' '## A job at an interval'; do
+    section "$heading" <"$src/doc/attributes.md" | first_column | grep -v '^('
+done >"$dir/attributes.md"
+passes 'lists: fields of a record, and what calls do to them' same "$dir/attributes.md" "$dir/keys.md"
 
 # ---- 3: every word within a call that tells of one, but for texts and fields
 grep -ohE "(Jobs|[Bb]atches)\.(log_event|publish_event|arrive|wait|give_back|schedule|ready|depend)\(.*" -r "$src/lua" |

@@ -218,6 +218,23 @@ static void an_id_may_be_used_again_and_old_members_stay_outside(void **state)
     checked_assert_clean(s);
 }
 
+/* What has failed may be replayed: nobody has said that it is to go. */
+static void a_failed_job_keeps_the_id_that_a_follower_would_have(void **state)
+{
+    struct scene *s = *state;
+    open_batch(s, "b", "");
+    assert_ok(script_does(s, SCRIPT_PUT, "q", "", "b-end", "data", "precious", "retries", "0"));
+    end_next(s, "b-end", "fail");
+    close_batch(s, "b");
+    char *own = raw_string(s->server->redis, "HGET %s:batch:b put_end", s->prefix);
+    char *state_of = raw_string(s->server->redis, "HGET %s:job:b-end state", s->prefix);
+    assert_int_equal(strncmp(own, "b-end-", 6), 0);
+    assert_string_equal(state_of, "failed");
+    free(own);
+    free(state_of);
+    checked_assert_clean(s);
+}
+
 /* ---- batches in batches ---- */
 
 static void a_nested_batch_is_one_member(void **state)
@@ -664,6 +681,7 @@ int main(int argc, char **argv)
         batch_test(members_that_are_cancelled_or_deleted_have_ended),
         batch_test(nobody_joins_a_batch_that_is_not_open),
         batch_test(an_id_may_be_used_again_and_old_members_stay_outside),
+        batch_test(a_failed_job_keeps_the_id_that_a_follower_would_have),
         batch_test(a_nested_batch_is_one_member),
         batch_test(batches_lie_16_deep_at_most),
         batch_test(a_batch_that_nobody_closes_is_closed_and_told),

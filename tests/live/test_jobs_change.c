@@ -121,7 +121,7 @@ static void retries_backoff_and_limit_change_also_while_it_runs(void **state)
     assert_int_equal(job.backoff.delay_ms, AN_HOUR);
     assert_due_in(s, "a", AN_HOUR);
     assert_ok(change(s, "a", JOB_CHANGE(.retries = MUSTER_ZERO, .delay_ms = MUSTER_ZERO)));
-    assert_ok(muster_lease_retry(s->client, job_take(s, "q", "a"), 0));
+    assert_err(muster_lease_retry(s->client, job_take(s, "q", "a"), 0), MUSTER_E_EXHAUSTED);
     assert_job_state(s, "a", MUSTER_JOB_FAILED);
 }
 

@@ -249,8 +249,13 @@ static void a_job_has_as_many_retries_as_it_was_given(void **state)
     assert_int_equal(job.retried, 2);
     assert_in_range(job.due_at_ms, before_ms + 2 * A_MINUTE, server_now_ms(s) + 2 * A_MINUTE);
     job_put(s, "q", JOB_SPEC(.id = "b", .retries = 1, .data = BYTES("b")));
-    for (int i = 0; i < 2; i++)
-        assert_ok(muster_lease_retry(s->client, job_take(s, "q", "b"), 0));
+    assert_ok(muster_lease_retry(s->client, job_take(s, "q", "b"), 0));
+    const struct muster_lease_end last[] = {
+        {.size = sizeof *last, .process = job_take(s, "q", "b"), .outcome = MUSTER_RETRY}};
+    int told;
+    assert_err(muster_lease_end_many(s->client, last, 1, &told), MUSTER_E_EXHAUSTED);
+    assert_int_equal(told, MUSTER_E_EXHAUSTED);
+    assert_words(s, "it has failed for good");
     assert_string_equal(job_look(s, "b").group, "failed-retries");
     assert_err(muster_lease_retry(s->client, "w:00000000001:q", -2), MUSTER_E_INVALID);
 }
@@ -259,7 +264,7 @@ static void a_job_without_retries_fails_at_its_first(void **state)
 {
     struct scene *s = *state;
     job_put(s, "q", JOB_SPEC(.id = "a", .retries = MUSTER_ZERO));
-    assert_ok(muster_lease_retry(s->client, job_take(s, "q", "a"), -1));
+    assert_err(muster_lease_retry(s->client, job_take(s, "q", "a"), -1), MUSTER_E_EXHAUSTED);
     struct job_seen job = job_look(s, "a");
     assert_int_equal(job.state, MUSTER_JOB_FAILED);
     assert_string_equal(job.group, "failed-retries");

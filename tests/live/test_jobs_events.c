@@ -124,7 +124,8 @@ static void fail_and_come_back(struct scene *s)
     job_put(s, "q", JOB_SPEC(.id = "a", .retries = 1));
     assert_ok(muster_lease_retry(s->client, job_take(s, "q", "a"), SHORT));
     await_server_ms(s, job_look(s, "a").due_at_ms);
-    assert_ok(muster_lease_retry(s->client, job_take(s, "q", "a"), 0));
+    assert_err(muster_lease_retry(s->client, job_take(s, "q", "a"), 0), MUSTER_E_EXHAUSTED);
+    assert_words(s, "has had all its retries");
     assert_ok(muster_failed_replay(s->client, &all, NULL));
     assert_ok(muster_lease_fail(s->client, job_take(s, "q", "a"), "g", "m"));
     assert_ok(muster_failed_drop(s->client, &all, NULL));
@@ -136,6 +137,31 @@ static void retries_failures_and_replays_are_heard(void **state)
                  "a:q:put a:q:taken@.lease=.lease a:q:retried@.lease a:q:ready a:q:taken@.lease=.lease "
                  "a:q:exhausted@.lease=1 a:q:failed@.lease=failed-retries a:q:replayed a:q:taken@.lease=.lease "
                  "a:q:failed@.lease=g a:q:dropped ");
+}
+
+static void replace(struct scene *s)
+{
+    job_put(s, "q", JOB_SPEC(.id = "a"));
+    job_put(s, "q", JOB_SPEC(.id = "a", .replace = 1));
+    job_take(s, "q", "a");
+    job_put(s, "q", JOB_SPEC(.id = "a", .replace = 1));
+    job_take(s, "q", "a");
+    job_put(s, "r", JOB_SPEC(.id = "a", .replace = 1));
+    assert_ok(muster_job_change(s->client, "a", JOB_CHANGE(.queue = "q")));
+    finish(s, "a");
+    job_put(s, "q", JOB_SPEC(.id = "e", .every_ms = A_MINUTE, .offset_ms = A_MINUTE));
+    job_put(s, "q", JOB_SPEC(.id = "e", .every_ms = A_MINUTE, .replace = 1));
+    job_put(s, "r", JOB_SPEC(.id = "e", .every_ms = A_MINUTE, .replace = 1));
+    assert_ok(muster_job_change(s->client, "e", JOB_CHANGE(.queue = "q")));
+}
+
+/* And where it was taken from, be that a queue or a holder. */
+static void a_job_that_is_put_again_is_heard_of_its_holder_too(void **state)
+{
+    assert_heard(*state, replace,
+                 "a:q:put a:q:put=in place a:q:taken@.lease=.lease a:q:put@.lease=q a:q:taken@.lease=.lease "
+                 "a:r:moved@.lease=q a:q:moved=r a:q:taken@.lease=.lease a:q:completed@.lease=.lease "
+                 "e:q:put e:q:put=in place e:r:moved=q e:q:moved=r ");
 }
 
 static void lapse(struct scene *s)
@@ -297,6 +323,7 @@ int main(int argc, char **argv)
         live_test(a_put_is_heard_in_each_state),
         live_test(tracking_moves_and_changes_are_heard),
         live_test(an_advance_a_completion_and_whom_it_releases_are_heard),
+        live_test(a_job_that_is_put_again_is_heard_of_its_holder_too),
         live_test(retries_failures_and_replays_are_heard),
         live_test(a_lapse_is_heard_before_what_comes_of_it),
         live_test(who_held_a_lease_is_told_by_its_name),

@@ -116,6 +116,23 @@ static void a_worker_loses_a_job_that_is_replaced(void **state)
     assert_ok(muster_lease_finish(s->client, job_take(s, "q", "a"), NULL));
 }
 
+/* Any end but a finish drops it: nobody may be told that the work is there. */
+static void a_job_whose_queue_was_deleted_is_in_the_way(void **state)
+{
+    struct scene *s = *state;
+    job_put(s, "q", JOB_SPEC(.id = "a", .data = BYTES("old")));
+    const char *process = job_take(s, "q", "a");
+    assert_ok(muster_queue_delete(s->client, "q", NULL, NULL));
+    job_not_put(s, "q", JOB_SPEC(.id = "a"), MUSTER_E_STATE, "'a' is in somebody's hands");
+    assert_err(muster_lease_give_back(s->client, process), MUSTER_E_CANCELLED);
+    job_put(s, "q", JOB_SPEC(.id = "a", .data = BYTES("new")));
+    process = job_take(s, "q", "a");
+    assert_ok(muster_queue_delete(s->client, "q", NULL, NULL));
+    job_put(s, "q", JOB_SPEC(.id = "a", .replace = 1));
+    assert_err(muster_lease_give_back(s->client, process), MUSTER_E_LOST);
+    assert_ok(muster_lease_finish(s->client, job_take(s, "q", "a"), NULL));
+}
+
 static void a_failed_job_is_replaced_with_what_it_has(void **state)
 {
     struct scene *s = *state;
@@ -218,6 +235,7 @@ int main(int argc, char **argv)
         live_test(a_replacement_of_nothing_is_a_new_job),
         live_test(a_replacement_without_data_needs_a_record),
         live_test(a_worker_loses_a_job_that_is_replaced),
+        live_test(a_job_whose_queue_was_deleted_is_in_the_way),
         live_test(a_failed_job_is_replaced_with_what_it_has),
         live_test(a_job_waits_for_others_that_live),
         live_test(a_job_to_wait_for_must_be_there),

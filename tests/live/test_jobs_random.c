@@ -557,6 +557,9 @@ static bool end(struct random_world *w, struct random_effect *e)
         assert_string_equal(args[1], "retry");
         assert_false(random_is_job(&p));
         e->n_meant = 0;
+    } else if (status == MUSTER_E_EXHAUSTED) { /* a job that has failed instead */
+        assert_string_equal(args[1], "retry");
+        assert_true(random_is_job(&p));
     } else if (status == MUSTER_E_CANCELLED) {
         assert_true(random_is_cut(&p) || (p.mark[0] && !is_finish(args[1])));
     } else if (status != MUSTER_OK) {

@@ -85,7 +85,7 @@ static void lose(struct scene *s, enum way way, const char *process)
         break;
     case USED_UP:
         assert_ok(muster_lease_retry(c, process, 0));
-        assert_ok(muster_lease_retry(c, job_take(s, "q", "a"), 0));
+        assert_err(muster_lease_retry(c, job_take(s, "q", "a"), 0), MUSTER_E_EXHAUSTED);
         break;
     case GAVE_UP:
         assert_ok(muster_lease_fail(c, process, "g", NULL));

@@ -249,6 +249,17 @@ static void on_its_way_a_job_waits_for_none_that_waits_for_it(void **state)
 
 /* ---- retries ---- */
 
+/* Its last retry is over: it fails, which the end says. */
+static void take_and_use_up(struct scene *s, const char *id, const char *delay, const char *group, const char *message)
+{
+    char token[12];
+    take_job(s, "q", id, token);
+    assert_int_equal(script_does(s, SCRIPT_END, ".lease", "retry", "q", token, delay, group, message),
+                     MUSTER_E_EXHAUSTED);
+    jobs_sound(s);
+    assert_state(s, id, "failed");
+}
+
 static void a_job_is_retried_as_often_as_it_may(void **state)
 {
     struct scene *s = *state;
@@ -258,8 +269,7 @@ static void a_job_is_retried_as_often_as_it_may(void **state)
     take_and_end(s, "a", "retry", "", "", "");
     assert_field(s, "a", "retried", "2");
     assert_field(s, "a", "group", "first");
-    take_and_end(s, "a", "retry", "", "third", "m3");
-    assert_state(s, "a", "failed");
+    take_and_use_up(s, "a", "", "third", "m3");
     assert_field(s, "a", "group", "third");
     assert_field(s, "a", "message", "m3 (all 2 retries are used up)");
     assert_int_equal(raw_int(s->server->redis, "HGET %s:failures:q g:third", s->prefix), 1);
@@ -267,8 +277,29 @@ static void a_job_is_retried_as_often_as_it_may(void **state)
     jobs_sound(s);
     assert_field(s, "a", "retried", ""); /* it starts again from zero */
     put_with(s, "none", "retries", "0", "priority", "-1");
-    take_and_end(s, "none", "retry", "60000", "", "");
-    assert_state(s, "none", "failed");
+    take_and_use_up(s, "none", "60000", "", "");
+}
+
+/* A message belongs to the group that it came with. */
+static void a_retry_with_another_group_keeps_no_message_of_the_one_before(void **state)
+{
+    struct scene *s = *state;
+    put_with(s, "a", "retries", "2", "backoff", "0");
+    take_and_end(s, "a", "retry", "", "first", "m1");
+    take_and_end(s, "a", "retry", "", "second", "");
+    assert_field(s, "a", "group", "second");
+    assert_field(s, "a", "message", "");
+    take_and_use_up(s, "a", "", "third", "");
+    assert_field(s, "a", "group", "third");
+    assert_field(s, "a", "message", "all 2 retries are used up");
+    put_with(s, "b", "retries", "1", "backoff", "0");
+    take_and_end(s, "b", "retry", "", "first", "m1");
+    take_and_use_up(s, "b", "", "", "");
+    assert_field(s, "b", "message", "m1 (its one retry is used up)");
+    put_with(s, "c", "retries", "1", "backoff", "0");
+    take_and_end(s, "c", "retry", "", "first", "m1");
+    take_and_use_up(s, "c", "", "second", "");
+    assert_field(s, "c", "message", "its one retry is used up");
 }
 
 /* How long the retry after `retried` others waits, ms. */
@@ -488,6 +519,7 @@ int main(int argc, char **argv)
         live_test(a_next_queue_counts_from_zero),
         live_test(on_its_way_a_job_waits_for_none_that_waits_for_it),
         live_test(a_job_is_retried_as_often_as_it_may),
+        live_test(a_retry_with_another_group_keeps_no_message_of_the_one_before),
         live_test(a_retry_waits_as_its_job_says),
         live_test(a_retry_of_a_job_without_a_backoff_waits_longer_each_time),
         live_test(a_retry_with_a_delay_of_its_own_waits_that_long),

@@ -110,10 +110,11 @@ static void what_cannot_be_made_is_passed_over(void **state)
     assert_state(s, "r-3", "waiting");
 }
 
-/* One that has ended is put again, and jobs that wait for what it makes again still do. */
-static void what_is_made_takes_the_place_of_what_has_ended(void **state)
+/* What has failed may be replayed: it keeps its id, and those that wait for it wait on. */
+static void what_is_made_takes_the_place_of_what_is_complete(void **state)
 {
     struct scene *s = *state;
+    char own[64];
     put(s, "r-1");
     put(s, "r-2");
     put_after(s, "waits", "1", "r-2");
@@ -122,11 +123,72 @@ static void what_is_made_takes_the_place_of_what_has_ended(void **state)
     put_with(s, "r", "every", "60000", "delay", "60000");
     job_make_due(s, "recurring", "r", 60000 + 1000);
     jobs_promote(s);
-    assert_jobs(s, "waiting", "r-1", "r-2");
-    assert_state(s, "waits", "depends");
+    snprintf(own, sizeof own, "r-2-%s", job_field(s, "r", "place"));
+    assert_jobs(s, "waiting", "r-1", own);
+    assert_state(s, "r-2", "failed");
     job_complete(s, "r-1");
-    job_complete(s, "r-2");
-    assert_state(s, "waits", "waiting");
+    job_complete(s, own);
+    assert_state(s, "waits", "depends");
+}
+
+/* With this overlap a schedule looks at the job that it made last, whatever its id; a stranger's of such an id it leaves
+ * alone. */
+static void a_namesake_of_what_is_made_stops_no_schedule(void **state)
+{
+    static const char *const overlaps[] = {"skip", "queue"};
+    struct scene *s = *state;
+    for (size_t i = 0; i < N_OF(overlaps); i++) {
+        char own[64], token[12];
+        put_with(s, "r-1", "delay", "60000");
+        put_with(s, "r-2", "every", "60000", "delay", "60000");
+        put_with(s, "r", "every", "60000", "delay", "60000", "overlap", overlaps[i]);
+        job_make_due(s, "recurring", "r", 0);
+        jobs_promote(s);
+        snprintf(own, sizeof own, "r-1-%s", job_field(s, "r", "place"));
+        take_job(s, "q", own, token);
+        job_make_due(s, "recurring", "r", 0);
+        jobs_promote(s);
+        assert_int_equal(job_number(s, "r", "made"), 1); /* its own one runs */
+        assert_ok(script_does(s, SCRIPT_END, ".lease", "done", "q", token));
+        job_make_due(s, "recurring", "r", 0);
+        jobs_promote(s);
+        assert_int_equal(job_number(s, "r", "made"), 2);
+        assert_jobs(s, "scheduled", "r-1");
+        snprintf(own, sizeof own, "r-2-%s", job_field(s, "r", "place"));
+        assert_state(s, own, "waiting");
+        raw_do(s->server->redis, "FLUSHALL");
+    }
+}
+
+/* A schedule that was replaced, or has moved, knows the job that it made last as before. */
+static void a_schedule_that_moves_still_waits_for_its_own(void **state)
+{
+    struct scene *s = *state;
+    char own[64];
+    put_with(s, "r-1", "delay", "60000");
+    put_with(s, "r", "every", "60000", "delay", "60000", "overlap", "skip");
+    job_make_due(s, "recurring", "r", 0);
+    jobs_promote(s);
+    snprintf(own, sizeof own, "r-1-%s", job_field(s, "r", "place"));
+    replace_in(s, "o", "r", "every", "60000");
+    assert_ok(script_does(s, SCRIPT_CHANGE, "r", "queue", "q"));
+    job_make_due(s, "recurring", "r", 0);
+    jobs_promote(s);
+    assert_state(s, own, "waiting");
+    assert_int_equal(job_number(s, "r", "made"), 1);
+}
+
+/* The last time of a job whose record is not kept. */
+static void what_is_over_and_gone_has_no_history(void **state)
+{
+    struct scene *s = *state;
+    assert_ok(script_does(s, SCRIPT_CONFIG, "q", "keep_jobs", "0"));
+    put_with(s, "r-1", "delay", "60000");
+    put_with(s, "r", "every", "60000", "delay", "60000", "count", "1");
+    job_make_due(s, "recurring", "r", 0);
+    jobs_promote(s);
+    assert_state(s, "r", "");
+    assert_int_equal(key_size(s, "EXISTS", "history:r"), 0);
 }
 
 static void a_recurring_job_changes_and_moves(void **state)
@@ -191,7 +253,10 @@ int main(int argc, char **argv)
         live_test(missed_intervals_are_made_up_for_as_far_as_the_backlog_says),
         live_test(more_than_one_call_can_make_are_made_by_several),
         live_test(what_cannot_be_made_is_passed_over),
-        live_test(what_is_made_takes_the_place_of_what_has_ended),
+        live_test(what_is_made_takes_the_place_of_what_is_complete),
+        live_test(a_namesake_of_what_is_made_stops_no_schedule),
+        live_test(a_schedule_that_moves_still_waits_for_its_own),
+        live_test(what_is_over_and_gone_has_no_history),
         live_test(a_recurring_job_changes_and_moves),
         live_test(a_schedule_that_replaces_another_is_due_at_its_first_tick),
         live_test(complete_jobs_are_kept_by_count_and_age),

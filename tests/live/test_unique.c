@@ -26,6 +26,15 @@ static void assert_refused(struct scene *s, const char *queue, const char *task,
     assert_words(s, state);
 }
 
+/* What has the task's id does not do its work. */
+static void assert_in_the_way(struct scene *s, const char *queue, const char *task, const char *words)
+{
+    char id[MUSTER_JOB_ID_MAX + 1] = "none";
+    assert_err(muster_task_enqueue_unique(s->client, queue, task, strlen(task), id), MUSTER_E_STATE);
+    assert_string_equal(id, "");
+    assert_words(s, words);
+}
+
 static void assert_row(struct scene *s, const char *queue, struct muster_queue_info wanted)
 {
     struct muster_queue_info row = queue_row_of(s, queue);
@@ -121,10 +130,15 @@ static void a_job_that_happens_to_have_its_id_is_another_matter(void **state)
     job_not_put(s, "q", JOB_SPEC(.id = id, .replace = 1), MUSTER_E_EXISTS, "a unique task");
     assert_ok(muster_job_cancel(s->client, IDS(id), 1, 0, NULL, NULL));
     job_put(s, "q", JOB_SPEC(.id = id, .data = BYTES("t")));
-    assert_refused(s, "q", "t", "waiting");
+    assert_in_the_way(s, "q", "t", "of a job which is none");
     assert_ok(muster_task_cancel(s->client, "q", "t", 1, &waiting, NULL));
     assert_int_equal(waiting, 0);
     assert_job_state(s, id, MUSTER_JOB_WAITING);
+    assert_ok(muster_lease_fail(s->client, job_take(s, "q", id), NULL, NULL));
+    assert_in_the_way(s, "q", "t", "of a job which is none");
+    assert_job_state(s, id, MUSTER_JOB_FAILED);
+    assert_ok(muster_job_cancel(s->client, IDS(id), 1, 0, NULL, NULL));
+    put(s, "q", "t");
 }
 
 /* ---- it is a task to those who look ---- */
@@ -206,7 +220,7 @@ static void a_cancel_by_bytes_finds_it_wherever_it_is(void **state)
     const char *process = take_one(s, "q", "t");
     cancel(s, 0, 1);
     cancel(s, 0, 1);
-    assert_refused(s, "q", "t", "running");
+    assert_in_the_way(s, "q", "t", "when it is let go it is dropped");
     assert_err(muster_lease_give_back(s->client, process), MUSTER_E_CANCELLED);
     assert_queue(s, "q", .cancelled = 4);
     cancel(s, 0, 0);
@@ -222,6 +236,7 @@ static void a_deleted_queue_does_not_count_it_as_cancelled(void **state)
     put(s, "q", "t");
     const char *process = take_one(s, "q", "t");
     assert_ok(muster_queue_delete(s->client, "q", NULL, NULL));
+    assert_in_the_way(s, "q", "t", "when it is let go it is dropped");
     assert_err(muster_lease_fail(s->client, process, NULL, NULL), MUSTER_E_CANCELLED);
     assert_queue(s, "q", .waiting = 0);
     assert_nothing_stays(s);

@@ -39,7 +39,7 @@ static const struct rule *rule_of(const char *what)
 static void add_up(struct job_sums *sums, const struct muster_job_event_line *line)
 {
     const char *what = line->what;
-    sums->put += !strcmp(what, "put") || !strcmp(what, "moved");
+    sums->put += (!strcmp(what, "put") && strcmp(line->text, "in place") != 0) || !strcmp(what, "moved");
     sums->taken += !strcmp(what, "taken");
     sums->completed += !strcmp(what, "completed") || !strcmp(what, "advanced");
     sums->failed += !strcmp(what, "failed");

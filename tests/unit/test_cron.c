@@ -85,6 +85,35 @@ static void a_day_of_the_month_or_one_of_the_week(void **state)
     TIMES("0 0 13 * *", NULL, "2026-02-10 00:00", "2026-02-13 00:00", "2026-03-13 00:00");
 }
 
+static void the_last_days_of_a_month_are_counted_from_its_end(void **state)
+{
+    (void)state;
+    TIMES("0 0 L * *", NULL, "2024-01-31 00:00", "2024-02-29 00:00", "2024-03-31 00:00", "2024-04-30 00:00");
+    TIMES("0 0 L 2 *", NULL, "2026-01-01 00:00", "2026-02-28 00:00", "2027-02-28 00:00", "2028-02-29 00:00");
+    TIMES("0 0 15,l * *", NULL, "2026-02-01 00:00", "2026-02-15 00:00", "2026-02-28 00:00", "2026-03-15 00:00");
+    TIMES("0 0 L-1 * *", NULL, "2026-02-01 00:00", "2026-02-27 00:00", "2026-03-30 00:00");
+    TIMES("0 0 L-30 * *", NULL, "2026-02-01 00:00", "2026-03-01 00:00", "2026-05-01 00:00");
+    TIMES("0 0 * * friL", NULL, "2026-01-01 00:00", "2026-01-30 00:00", "2026-02-27 00:00", "2026-03-27 00:00");
+    TIMES("0 0 * * 0L,7L,Monl", NULL, "2026-02-01 00:00", "2026-02-22 00:00", "2026-02-23 00:00", "2026-03-29 00:00");
+    TIMES("0 0 L * fri", NULL, "2026-02-20 00:00", "2026-02-27 00:00", "2026-02-28 00:00", "2026-03-06 00:00");
+    TIMES("0 0 */2 * friL", NULL, "2026-01-01 00:00", "2026-02-27 00:00", "2026-03-27 00:00", "2026-05-29 00:00");
+    /* The clocks of Berlin change on the last Sundays of March and October. */
+    TIMES("30 2 * 3,10 sunL", "Europe/Berlin", "2026-01-01 00:00", "2026-03-29 01:00", "2026-10-25 00:30",
+          "2027-03-28 01:00");
+    TIMES("0 0 L * *", "Pacific/Apia", "2011-12-01 00:00", "2011-12-30 10:00", "2012-01-30 10:00");
+}
+
+static void days_of_the_week_and_months_go_round(void **state)
+{
+    (void)state;
+    TIMES("0 0 * * fri-mon", NULL, "2026-01-01 00:00", "2026-01-02 00:00", "2026-01-03 00:00", "2026-01-04 00:00",
+          "2026-01-05 00:00", "2026-01-09 00:00");
+    TIMES("0 0 * * 5-1/2", NULL, "2026-01-01 00:00", "2026-01-02 00:00", "2026-01-04 00:00", "2026-01-09 00:00");
+    TIMES("0 0 * * 7-1", NULL, "2026-01-01 00:00", "2026-01-04 00:00", "2026-01-05 00:00", "2026-01-11 00:00");
+    TIMES("0 0 1 nov-feb *", NULL, "2026-01-01 00:00", "2026-02-01 00:00", "2026-11-01 00:00", "2026-12-01 00:00",
+          "2027-01-01 00:00");
+}
+
 static void days_that_come_rarely_are_found(void **state)
 {
     (void)state;
@@ -106,7 +135,6 @@ static void what_cannot_be_meant_is_refused(void **state)
                                       "* * * 0 *",
                                       "* * * * 8",
                                       "5-3 * * * *",
-                                      "* * * * fri-mon",
                                       "*/0 * * * *",
                                       "*/60 * * * *",
                                       "5/10 * * * *",
@@ -123,7 +151,25 @@ static void what_cannot_be_meant_is_refused(void **state)
                                       "001 * * * *",
                                       "*5 * * * *",
                                       "1 2 3 4 5 ;",
-                                      "* * * * monday"};
+                                      "* * * * monday",
+                                      "L * * * *",
+                                      "* L * * *",
+                                      "* * * L *",
+                                      "* * * * L",
+                                      "* * * * L5",
+                                      "* * L-0 * *",
+                                      "* * L-31 * *",
+                                      "* * L- * *",
+                                      "* * L/2 * *",
+                                      "* * 28-L * *",
+                                      "* * LW * *",
+                                      "* * 5L * *",
+                                      "* * * * mon-friL",
+                                      "* * * * friL/2",
+                                      "* * * * friLL",
+                                      "0 0 L-30 2,4 *",
+                                      "* 22-2 * * *",
+                                      "* * 28-2 * *"};
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         int64_t at;
@@ -228,6 +274,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(nought_and_seven_are_sunday),
         cmocka_unit_test(one_word_stands_for_five_fields),
         cmocka_unit_test(a_day_of_the_month_or_one_of_the_week),
+        cmocka_unit_test(the_last_days_of_a_month_are_counted_from_its_end),
+        cmocka_unit_test(days_of_the_week_and_months_go_round),
         cmocka_unit_test(days_that_come_rarely_are_found),
         cmocka_unit_test(what_cannot_be_meant_is_refused),
         cmocka_unit_test(a_zone_is_a_name_that_the_system_knows),

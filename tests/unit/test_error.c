@@ -11,9 +11,10 @@
 #include "testing.h"
 
 static const char *const names[] = {
-    "OK",     "E_NOMEM",  "E_INVALID",     "E_TOO_BIG",   "E_CONN",        "E_TIMEOUT", "E_FULL",
-    "E_BUSY", "E_DENIED", "E_REDIS",       "E_FORMAT",    "E_NOT_FOUND",   "E_EXISTS",  "E_STATE",
-    "E_LOST", "E_GONE",   "E_NOT_STARTED", "E_CANCELLED", "E_UNCONFIRMED", "E_STOPPED", "E_INTERRUPTED",
+    "OK",          "E_NOMEM",  "E_INVALID",     "E_TOO_BIG",   "E_CONN",        "E_TIMEOUT", "E_FULL",
+    "E_BUSY",      "E_DENIED", "E_REDIS",       "E_FORMAT",    "E_NOT_FOUND",   "E_EXISTS",  "E_STATE",
+    "E_LOST",      "E_GONE",   "E_NOT_STARTED", "E_CANCELLED", "E_UNCONFIRMED", "E_STOPPED", "E_INTERRUPTED",
+    "E_EXHAUSTED",
 };
 
 static const int numbers[] = {

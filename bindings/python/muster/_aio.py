@@ -17,7 +17,7 @@ from typing import Any, Awaitable, Callable, Iterable, Optional, Sequence, TypeV
 from . import _abi, _rows
 from ._client import Client, Lease, LeaseEnd, end_by_exception, extend_options, finish_options, retry_ms
 from ._core import Core, Served, log
-from ._errors import Cancelled, Error, Interrupted, Lost, NotFound
+from ._errors import Cancelled, Error, Exhausted, Interrupted, Lost, NotFound
 from ._handling import StopReason
 from ._library import Data, Text, check_life, data, error, lib, life, ms, name, name_or_none, text
 from ._process import BaseProcess
@@ -62,7 +62,7 @@ class AsyncLease:
     async def _end(self, end: "Awaitable[None]") -> None:
         try:
             await end
-        except (Lost, Cancelled):
+        except (Lost, Cancelled, Exhausted):
             self._ended = True
             raise
         self._ended = True
@@ -111,6 +111,8 @@ class AsyncLease:
             return
         try:
             await end_by_exception(self, why)
+        except Exhausted:
+            pass
         except Error as refused:
             why.add_note(f"muster: the end of {self.id} did not count: {refused}")
 

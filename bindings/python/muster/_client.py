@@ -14,7 +14,7 @@ from typing import Any, Callable, Iterable, Optional, Sequence, Union
 from . import _abi, _rows
 from ._caller import Caller
 from ._core import log
-from ._errors import Cancelled, Error, Interrupted, Invalid, Lost, NotFound
+from ._errors import Cancelled, Error, Exhausted, Interrupted, Invalid, Lost, NotFound
 from ._handling import Fail, GiveBack, Retry, group_of, message_of
 from ._library import (
     Data,
@@ -84,7 +84,7 @@ class Lease:
     def _end(self, end: Callable[[], None]) -> None:
         try:
             end()
-        except (Lost, Cancelled):
+        except (Lost, Cancelled, Exhausted):
             self._ended = True
             raise
         self._ended = True
@@ -134,6 +134,8 @@ class Lease:
             return
         try:
             end_by_exception(self, why)
+        except Exhausted:
+            pass  # the block has failed, and so has its job
         except Error as refused:  # the exception of the block is what the program must see
             why.add_note(f"muster: the end of {self.id} did not count: {refused}")
 
@@ -570,8 +572,8 @@ class Client:
         message: Optional[Text] = None,
     ) -> None:
         """End a process: it is not done, and goes to the end of its queue after `delay`. None: a task at once, a job
-        after its own backoff. A job that has had all its retries fails instead; its record keeps group and message,
-        which a task has not (WrongState)."""
+        after its own backoff. A job that has had all its retries fails instead (Exhausted); its record keeps group and
+        message, which a task has not (WrongState)."""
         self._ask(
             lib.lease_retry_as,
             name(process),

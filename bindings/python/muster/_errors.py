@@ -143,6 +143,12 @@ class Interrupted(Error):
     code, name = -20, "E_INTERRUPTED"
 
 
+class Exhausted(Error):
+    """The process of a job was to be retried, and the job has had all its retries: it has failed for good instead."""
+
+    code, name = -21, "E_EXHAUSTED"
+
+
 ERRORS: dict[int, type[Error]] = {
     kind.code: kind
     for kind in (
@@ -166,5 +172,6 @@ ERRORS: dict[int, type[Error]] = {
         Unconfirmed,
         Stopped,
         Interrupted,
+        Exhausted,
     )
 }

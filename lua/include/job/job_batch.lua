@@ -109,16 +109,10 @@ function Batches.owes(batch, which)
   return batch.state == 'ended' and (which == 'end' or Batches.is_complete(batch))
 end
 
--- The usual id, or if a job of that id is alive, one that is the batch's alone.
-local function id_of_follower(P, batch, which)
-  local usual = batch.id .. '-' .. which
-  local own = usual .. '-' .. batch.place
-  return Jobs.can_be_made(P, usual) and usual or Jobs.can_be_made(P, own) and own
-end
-
 local function put_follower(P, batch, which)
   local queue = batch['on_' .. which]
-  local id = followers_left > 0 and Jobs.can_arrive(P, queue) and id_of_follower(P, batch, which)
+  local id = followers_left > 0 and Jobs.can_arrive(P, queue)
+    and Jobs.id_to_make(P, batch.id .. '-' .. which, batch.place)
   if not id then
     return false
   end

@@ -6,11 +6,14 @@
 
 local JOB_ID_MAX = 200
 
--- Is the id free for a new job? A job that is complete or failed makes room.
+-- Is the id free for a job that muster makes? A complete job makes room. One that has failed does not: it may be
+-- replayed, and nobody has said that it is to go.
 local function can_be_made(P, id)
   local old, is_free = Jobs.read(P, id)
   if #id > JOB_ID_MAX or not (old or is_free)
-      or (old and (not Jobs.is_over(old) or not Jobs.are_sound(P, old.queue))) then
+      or (old and (old.state ~= 'complete' or not Jobs.are_sound(P, old.queue)))
+      or redis.call('EXISTS', P .. 'freed:' .. 'd' .. id, P .. 'freed:' .. 'g' .. id, P .. 'freed:' .. 'e' .. id,
+        P .. 'freed:' .. 'f' .. id) > 0 then
     return false
   end
   if old then
@@ -18,7 +21,18 @@ local function can_be_made(P, id)
   end
   return true
 end
-Jobs.can_be_made = can_be_made
+
+-- An id that is its maker's alone, by the maker's place.
+function Jobs.own_id(usual, place)
+  return usual .. '-' .. place
+end
+
+-- The id of a job that a job or a batch of this place makes: the usual one; if that is somebody's, the maker's own. Nil
+-- if neither is free.
+function Jobs.id_to_make(P, usual, place)
+  local own = Jobs.own_id(usual, place)
+  return can_be_made(P, usual) and usual or can_be_made(P, own) and own or nil
+end
 
 -- Makes a unique task that waits, unless its equal is alive: then nil.
 function Jobs.make_unique(P, queue, task)
@@ -61,6 +75,7 @@ end
 
 -- Takes a job out of its state, on its way to another queue. arrive() or start_recurring() must follow.
 function Jobs.leave_queue(P, job)
+  job.has_recurred = job.state == 'recurring'
   leave(P, job)
   job.state = nil
 end

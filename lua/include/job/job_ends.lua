@@ -216,8 +216,10 @@ end
 -- message and history. A job that may not be retried at all fails by its cause alone.
 local function fail_exhausted(P, job, worker, token, group, message)
   local retries = number(job, 'retries')
-  group = group and group ~= '' and group or job.group or 'failed-retries'
-  message = message and message ~= '' and message or job.message or ''
+  if not group or group == '' then -- the last retry's group, with its message
+    group, message = job.group or 'failed-retries', message and message ~= '' and message or job.message
+  end
+  message = message or ''
   if retries > 0 then
     local used_up = retries == 1 and 'its one retry is used up' or 'all ' .. retries .. ' retries are used up'
     message = message == '' and used_up or message .. ' (' .. used_up .. ')'
@@ -226,23 +228,24 @@ local function fail_exhausted(P, job, worker, token, group, message)
   Jobs.fail(P, job, worker, token, group, message)
 end
 
--- Retries a job, or fails it if it has had all its retries. `delay_ms` nil: its own backoff. Group and message nil or
--- '': they stay as they are.
+-- Retries a job, or fails it if it has had all its retries: then true. `delay_ms` nil: its own backoff. Group and
+-- message nil or '': they stay as they are.
 function Jobs.retry(P, job, worker, token, delay_ms, group, message)
   if job.unique then
-    return retry_unique(P, job, worker, delay_ms or 0)
+    retry_unique(P, job, worker, delay_ms or 0)
+    return false
   end
   local retried = number(job, 'retried') + 1
   if retried > number(job, 'retries') then
     fail_exhausted(P, job, worker, token, group, message)
-    return
+    return true
   end
   worker = Jobs.name_of(P, job, worker)
   Jobs.set(job, 'retried', retried)
   Jobs.set(job, 'suspect', nil)
   if group and group ~= '' then
     Jobs.set(job, 'group', group)
-    Jobs.set(job, 'message', message)
+    Jobs.set(job, 'message', message ~= '' and message or nil)
   end
   Jobs.count(P, job, 'retried')
   local at_ms = now_ms() + math.min(delay_ms or backoff(job, retried), DELAY_MAX_MS)

@@ -99,6 +99,22 @@ local function keep_data(spec, old)
   spec.given.data = old.data
 end
 
+-- Jobs of these ids that are being cancelled go here, before any record is read: others may move with them.
+local function let_go_cancelled(P, specs)
+  for _, spec in ipairs(specs) do
+    local job = not spec.is_new and #Jobs.cancelling_lists(P) > 0 and Jobs.read_head(P, spec.id)
+    if job then
+      Jobs.is_cancelled_now(P, job)
+    end
+  end
+end
+
+-- Is it in somebody's hands, and any end but a finish drops it? A unique task that was cancelled, or one whose queue was
+-- deleted. To say that it is there already would promise that somebody does the work.
+local function is_to_be_dropped(P, job)
+  return job.state == 'running' and try('HEXISTS', P .. 'marks:' .. (job.worker or ''), job.token or '') == 1
+end
+
 -- Reads the job that has the spec's id, into spec.old; is_change: it lives on and is changed. Returns why the spec
 -- cannot be put, as the script answers it, but for the number of the spec; nil if nothing of this stands against it.
 local function read_old(P, call, spec)
@@ -119,17 +135,17 @@ local function read_old(P, call, spec)
   if Jobs.is_ending(P, id) then
     return {E_EXISTS, 'ending', id}
   end
-  local is_alive = old and not Jobs.is_over(old)
+  local given, is_alive = spec.given, old and not Jobs.is_over(old)
   local is_change = old and spec.replace == '1' and old.state ~= 'complete' and not old.unique
-  if is_alive and Jobs.is_cancelled_now(P, old) then
-    old, is_alive, is_change = nil, false, false
-  end
-  if is_alive and not is_change then
+  if old and not old.unique and given.unique and old.state ~= 'complete' then
+    return {E_STATE, 'no unique task', id}
+  elseif is_alive and not is_change and is_to_be_dropped(P, old) then
+    return {E_STATE, 'dropped', id}
+  elseif is_alive and not is_change then
     write_again(key)
-    return {E_EXISTS, old.unique and not spec.given.unique and 'a unique task' or old.state, id}
+    return {E_EXISTS, old.unique and not given.unique and 'a unique task' or old.state, id}
   end
   spec.old, spec.is_change = old, is_change
-  local given = spec.given
   local goes_on = is_change and not (given.every or given.cron)
   if goes_on and ((old.cron and spec.delay) or ((old.cron or old.every) and spec.at)) then
     return {E_INVALID, id, 'timed'} -- its times are those of its schedule or interval
@@ -189,8 +205,7 @@ local function batch_refusal_of(P, call, spec)
   end
 end
 
--- Why the spec of this number cannot be put, as the script answers it; nil if it can. Changes nothing, but lets a job
--- go that is being cancelled.
+-- Why the spec of this number cannot be put, as the script answers it; nil if it can. Changes nothing.
 local function refusal_of(P, call, number)
   local spec = call.specs[number]
   if spec.is_plain and spec.is_new and not call.is_fair and call.of_id[spec.id] == spec then
@@ -206,32 +221,56 @@ local function refusal_of(P, call, number)
   return refusal
 end
 
--- What belongs to a schedule or an interval: another one takes the place of all of it.
-local OF_TIMES = {'every', 'cron', 'zone', 'ticks', 'last', 'final', 'from', 'until', 'count', 'queued', 'settled'}
-
-local function forget_times(job, given)
-  for _, field in ipairs((given.every or given.cron) and OF_TIMES or NONE) do
-    if not given[field] then
-      Jobs.set(job, field, nil)
-    end
-  end
-end
-
 -- The first tick of a schedule. The library has computed it; by now it may be over.
 local function first_tick(job)
   return tonumber(string.match(job.ticks or '', '%d+') or nil)
 end
 
-local function change_old(P, call, spec, due)
-  local job, given = spec.old, spec.given
-  local from = job.queue
-  if job.state == 'failed' then
-    Jobs.unended(P, job)
+-- What belongs to a schedule or an interval: another one takes the place of all of it. The same one goes on where it is.
+local OF_TIMES = {'every', 'cron', 'zone', 'from', 'until', 'count'}
+local WHERE_IT_IS = {'ticks', 'last', 'final', 'settled'}
+
+local IS_OF_TIMES = {}
+for _, list in ipairs({OF_TIMES, WHERE_IT_IS}) do
+  for _, field in ipairs(list) do
+    IS_OF_TIMES[field] = true
   end
+end
+
+-- Gives a job the times of its spec, if it has any, and returns when it is to make its next job. `due`: when it is to
+-- do so by its spec, or be ready; nil: that stays.
+local function set_times(job, given, due)
+  local recur, recurs, is_same = Jobs.recur, given.every or given.cron, Jobs.recur.has_times(job, given)
+  local goes_on = is_same or not recurs
+  local next_at = job.state == 'recurring' and (goes_on or (job.every and given.every)) and recur.next_time(job)
+  if is_same and given.cron and job['until'] ~= given['until'] then
+    recur.set_until(job, given)
+  end
+  for _, field in ipairs(not goes_on and WHERE_IT_IS or {}) do
+    Jobs.set(job, field, given[field])
+  end
+  for _, field in ipairs(recurs and OF_TIMES or {}) do
+    Jobs.set(job, field, given[field])
+  end
+  if not goes_on and job.cron then
+    return first_tick(job)
+  end
+  return due or next_at or math.max(now_ms(), Jobs.number(job, 'due'))
+end
+
+-- The holder of a job loses it, or the job was left to itself: it is tried anew.
+local OF_TRIES = {'retried', 'crashes', 'suspect', 'group', 'message'}
+local IN_PLACE = 'in place' -- tells in its history that it has come from nowhere
+local STAYS = {scheduled = true, depends = true, waiting = true, held = true}
+
+-- Writes what a spec says into the record of the job that it changes.
+local function write_given(P, job, spec)
+  local given = spec.given
   for field, value in pairs(given) do
-    Jobs.set(job, field, value)
+    if not IS_OF_TIMES[field] then
+      Jobs.set(job, field, value)
+    end
   end
-  forget_times(job, given)
   if #spec.tags > 0 then
     Jobs.untag_all(P, job)
     for _, tag in ipairs(spec.tags) do
@@ -241,37 +280,66 @@ local function change_old(P, call, spec, due)
   if given.tracked then
     Jobs.track(P, job, true)
   end
-  if #spec.after > 0 or job.every or job.cron then -- a recurring job waits for nothing
+  if #spec.after > 0 or given.every or given.cron then -- a recurring job waits for nothing
     Jobs.remove_dependencies(P, job.id)
+  end
+  for _, field in ipairs(OF_TRIES) do
+    Jobs.set(job, field, nil)
+  end
+end
+
+-- It stays in its queue and in its state, and so where it is in line, if its priority and its key stay.
+local function change_in_place(P, job)
+  local is_in_line = job.state == 'waiting' or job.state == 'held'
+  if is_in_line and (job.changed.priority ~= nil or job.changed.key ~= nil) then
+    Jobs.wait_anew(P, job)
+  else
+    Jobs.save(P, job)
+  end
+  Jobs.log_event(P, job, 'put', IN_PLACE)
+end
+
+-- `due`: when it is to be ready, or to make its next job, if its spec says so.
+local function change_old(P, call, spec, due)
+  local job, given = spec.old, spec.given
+  local from, what = job.queue, job.queue == call.queue and 'put' or 'moved'
+  job.lost_by = job.state == 'running' and job.worker or nil
+  if job.state == 'failed' then
+    Jobs.unended(P, job)
+  end
+  local next_at = (job.every or job.cron or given.every or given.cron) and set_times(job, given, due)
+  write_given(P, job, spec)
+  if not next_at and from == call.queue and STAYS[job.state] and not due and #spec.after == 0 then
+    return change_in_place(P, job)
+  elseif next_at and from == call.queue and job.state == 'recurring' then
+    Jobs.look_again(P, job, next_at)
+    return Jobs.log_event(P, job, 'put', IN_PLACE)
   end
   Jobs.leave_queue(P, job)
   Jobs.set(job, 'queue', call.queue)
-  Jobs.set(job, 'retried', nil)
-  Jobs.set(job, 'crashes', nil)
-  Jobs.set(job, 'suspect', nil)
-  Jobs.set(job, 'group', nil)
-  Jobs.set(job, 'message', nil)
-  due = given.cron and first_tick(job) or due or Jobs.number(job, 'due')
-  if job.every or job.cron then
-    Jobs.start_recurring(P, job, job.cron and due or math.max(now_ms(), due))
+  if next_at then
+    Jobs.set(job, 'queued', nil)
+    Jobs.start_recurring(P, job, next_at, what, from)
   else
-    Jobs.arrive(P, job, due, spec.after, from == call.queue and 'put' or 'moved', from)
+    Jobs.arrive(P, job, due or Jobs.number(job, 'due'), spec.after, what, from)
   end
 end
 
 -- Puts one job, of which all is checked. The places are drawn.
 local function put_one(P, call, spec)
-  local given, delay = spec.given, tonumber(spec.delay or nil)
-  if spec.at then
+  local given, old, delay = spec.given, spec.old, tonumber(spec.delay or nil)
+  if spec.at and not (spec.is_change and given.every and Jobs.recur.has_first_time(old, given)) then
     delay = math.max(0, tonumber(spec.at) - now_ms())
   end
-  if spec.old then
-    Jobs.take_away(P, spec.old)
+  if spec.is_change and Jobs.leave_home(P, old) then
+    Jobs.give_back(P, old, 'given-back')
+  elseif old then
+    Jobs.take_away(P, old)
   end
   if spec.is_change then
     return change_old(P, call, spec, delay and now_ms() + delay)
-  elseif spec.old then
-    Jobs.make_room(P, spec.old)
+  elseif old then
+    Jobs.make_room(P, old)
   end
   for field, value in pairs(call.new) do
     given[field] = given[field] or value

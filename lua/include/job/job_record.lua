@@ -196,7 +196,8 @@ end
 -- Adds a line to the job's history, and tells those who listen.
 function Jobs.log_event(P, job, what, text, worker)
   local told_at = job.told_at
-  job.told_at = nil
+  worker = worker or job.lost_by
+  job.told_at, job.lost_by = nil, nil
   if job.unique then
     return
   end

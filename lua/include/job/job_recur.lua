@@ -45,11 +45,56 @@ function Recur.times(P, job, now)
   end
 end
 
--- The job that it made last, if that has not ended.
+-- The two ids that its n-th job may have: see Jobs.id_to_make().
+local function ids_of_made(job, n)
+  local usual = job.id .. '-' .. n
+  return usual, Jobs.own_id(usual, job.place)
+end
+
+-- The job that it made last, if that has not ended. A job of such an id that it has not made does not count.
 function Recur.busy_with(P, job)
-  local last = job.id .. '-' .. number(job, 'made')
-  local made = number(job, 'made') > 0 and Jobs.read_head(P, last)
-  return made and not Jobs.is_over(made) and last or nil
+  local usual, own = ids_of_made(job, number(job, 'made'))
+  for _, id in ipairs({own, usual}) do
+    local made = number(job, 'made') > 0 and Jobs.read_head(P, id)
+    if made and made.made_by == job.id then
+      return not Jobs.is_over(made) and id or nil
+    end
+  end
+end
+
+-- The first time that is not dealt with. One that waits for an end looks again at `due`.
+function Recur.next_time(job)
+  return number(job, job.queued and 'queued' or 'due')
+end
+
+-- Does the job recur, and not before this first time? One that is over says nothing.
+function Recur.has_first_time(job, given)
+  local now = now_ms()
+  return job.state == 'recurring' and math.max(now, number(job, 'from')) == math.max(now, number(given, 'from'))
+end
+
+-- Does the job recur at this interval or schedule already?
+function Recur.has_times(job, given)
+  return job.every == given.every and job.cron == given.cron and job.zone == given.zone
+    and Recur.has_first_time(job, given)
+end
+
+-- The same schedule gets another last time, or none: what is known of its times stays. `given` has the next ticks.
+function Recur.set_until(job, given)
+  local last, known, n_old = number(given, 'until'), {}, 0
+  for tick in string.gmatch(job.ticks or '', '%d+') do
+    n_old = n_old + 1
+    known[#known + 1] = (last == 0 or tonumber(tick) <= last) and tick or nil
+  end
+  local is_final = #known < n_old and '1' or nil
+  if not is_final and job.final == '1' then
+    for tick in string.gmatch(given.ticks or '', '%d+') do
+      known[#known + 1] = tonumber(tick) > (tonumber(known[#known]) or 0) and tick or nil
+    end
+    is_final = given.final
+  end
+  Jobs.set(job, 'ticks', table.concat(known, ' '))
+  Jobs.set(job, 'final', is_final)
 end
 
 -- Sets when the job is looked at next. It recurs already.
@@ -150,8 +195,7 @@ function Recur.go_on(P, job, plan, at)
   end
 end
 
--- Makes the jobs that a recurring job should have made by now, at most `n`. Returns how many times are dealt with: a
--- time whose id is not free is left out.
+-- Makes the jobs that a recurring job should have made by now, at most `n`. Returns how many times are dealt with.
 function Recur.go(P, job, n)
   if not job.cron and not whole(job.every) then -- nobody knows its times: a check tells
     Recur.look_at(P, job, now_ms() + Recur.queued_pause_ms)
@@ -179,11 +223,13 @@ function Recur.go(P, job, n)
   end
   Recur.go_on(P, job, plan, at)
   for i = 1, plan.made do
-    local id = job.id .. '-' .. (made + i)
-    if Jobs.can_be_made(P, id) then
+    local usual = ids_of_made(job, made + i)
+    local id = Jobs.id_to_make(P, usual, job.place)
+    if id then
       Jobs.make(P, id, job.queue, given, tags_of(job), 0, {}, at(plan.over + i))
-    else
-      Jobs.log_event(P, job, 'skipped', id)
+    end
+    if id ~= usual and redis.call('EXISTS', P .. 'job:' .. job.id) == 1 then
+      Jobs.log_event(P, job, id and 'renamed' or 'skipped', id or usual)
     end
   end
   return plan.taken
@@ -192,8 +238,12 @@ end
 -- The job `id`, which the job `parent` made, has ended: if that one waits for it, it goes on.
 function Jobs.let_recur(P, parent, id)
   local job = Jobs.read(P, parent)
-  if job and job.state == 'recurring' and job.queued and parent .. '-' .. number(job, 'made') == id
-      and has_type('ZCARD', Jobs.index(P, 'recurring', job.queue)) and has_type('HLEN', P .. 'queue:' .. job.queue) then
+  local usual, own
+  if job and job.state == 'recurring' and job.queued then
+    usual, own = ids_of_made(job, number(job, 'made'))
+  end
+  if usual and (id == usual or id == own) and has_type('ZCARD', Jobs.index(P, 'recurring', job.queue)) and
+    has_type('HLEN', P .. 'queue:' .. job.queue) then
     Recur.look_at(P, job, now_ms())
     Jobs.save(P, job)
     note_due(P, job.queue, now_ms())
@@ -203,11 +253,15 @@ end
 -- When the job makes its next job, after its schedule or its overlap was changed. It recurs already.
 function Jobs.retime(P, job, pause)
   local missed, _, at = Recur.times(P, job, now_ms())
-  local next_at = at(1) or at(missed + 1) or now_ms() + Recur.pause_ms
+  Jobs.look_again(P, job, at(1) or at(missed + 1) or now_ms() + Recur.pause_ms, pause)
+end
+
+-- A job that recurs already looks next at this time, whatever it has waited for.
+function Jobs.look_again(P, job, at_ms, pause)
   Jobs.set(job, 'queued', nil)
-  Recur.look_at(P, job, next_at)
+  Recur.look_at(P, job, at_ms)
   Jobs.save(P, job)
-  note_due(P, job.queue, next_at)
+  note_due(P, job.queue, at_ms)
   Recur.note_refill(P, job, pause or 0)
 end
 
@@ -248,9 +302,12 @@ function Jobs.make_recurring(P, id, queue, given, tags, at_ms)
   Jobs.start_recurring(P, new_record(P, id, queue, given, tags), at_ms)
 end
 
-function Jobs.start_recurring(P, job, at_ms)
+-- The job recurs from now on. One that has recurred, in another queue, keeps its place, which its jobs may be named by.
+function Jobs.start_recurring(P, job, at_ms, what, text)
   leave(P, job)
-  new_place(P, job)
+  if not job.has_recurred then
+    new_place(P, job)
+  end
   note_name(P, job.queue)
   Jobs.set(job, 'worker', nil)
   Jobs.set(job, 'token', nil)
@@ -261,5 +318,5 @@ function Jobs.start_recurring(P, job, at_ms)
   if job.cron then
     Recur.note_refill(P, job, 0)
   end
-  Jobs.log_event(P, job, 'put', '')
+  Jobs.log_event(P, job, what or 'put', text)
 end

@@ -10,11 +10,12 @@
 
 #include "base/zone.h"
 
-/* A bit for each value that fits. A field that begins with '*' does not restrict the day. A schedule whose minute or hour
+/* A bit for each value that fits; of the last days, for how many days before a month's last one, of the last days of the
+ * week, for which one. A field that begins with '*' does not restrict the day. A schedule whose minute or hour
  * begins so goes by the time that passes; the others by the clock on the wall. */
 struct cron {
     uint64_t minutes;
-    uint32_t hours, days, months, weekdays;
+    uint32_t hours, days, last_days, months, weekdays, last_weekdays;
     bool any_day, any_weekday, is_frequent;
 };
 

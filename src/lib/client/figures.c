@@ -4,7 +4,7 @@
  */
 #include "client/client.h"
 
-_Static_assert(-MUSTER_E_INTERRUPTED < MUSTER_CLIENT_STATS_ERRORS, "each error has its place");
+_Static_assert(-MUSTER_E_EXHAUSTED < MUSTER_CLIENT_STATS_ERRORS, "each error has its place");
 
 int muster_client_stats(const struct muster_client *c, struct muster_client_stats *out)
 {

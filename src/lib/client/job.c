@@ -21,7 +21,7 @@ static int put(struct muster_client *c, struct command *command, const char *que
     struct redisReply *reply = NULL;
     int err = full_explain(c, client_run_confirmed(c, command, REDIS_WAKES_NOBODY, &reply));
     const char *what = reply_text(reply_at(reply, 1));
-    const char *made = err == MUSTER_OK ? what : reply_text(reply_at(reply, 2));
+    const char *made = err == MUSTER_OK ? what : err == MUSTER_E_EXISTS ? reply_text(reply_at(reply, 2)) : NULL;
     if (id && made)
         snprintf(id, MUSTER_JOB_ID_MAX + 1, "%s", made);
     if (err == MUSTER_E_EXISTS && !*put_id)

@@ -67,6 +67,26 @@ static void say_batch(struct muster_client *c, int err, const char *what, const 
         redis_error_set(c->redis, "a job that recurs never ends, so it is no member of a batch; nothing was changed");
 }
 
+/* What stands in the way of a put, and is no job that does the same. Does the script say so? */
+static bool say_in_the_way(struct muster_client *c, const char *what, const char *id)
+{
+    bool is_dropped = what && strcmp(what, "dropped") == 0;
+    if (is_dropped)
+        redis_error_set(
+            c->redis,
+            "'%s' is in somebody's hands, but was cancelled, or its queue was deleted: when it is let go it "
+            "is dropped. Put it again then; nothing was put",
+            id ? id : "");
+    else if (what && strcmp(what, "no unique task") == 0)
+        redis_error_set(c->redis,
+                        "'%s', the id of this unique task, is that of a job which is none: cancel or drop that one "
+                        "first; nothing was enqueued",
+                        id ? id : "");
+    else
+        return false;
+    return true;
+}
+
 void job_say_refusal(struct muster_client *c, int err, const char *id, const struct redisReply *reply)
 {
     const char *what = reply_text(reply_at(reply, 1)), *more = reply_text(reply_at(reply, 2));
@@ -101,6 +121,6 @@ void job_say_refusal(struct muster_client *c, int err, const char *id, const str
         redis_error_set(c->redis,
                         "there is no job '%s' whose data could stay: put it with data of its own; nothing was changed",
                         id);
-    else
+    else if (err != MUSTER_E_STATE || !say_in_the_way(c, what, more))
         say_batch(c, err, what, more);
 }

@@ -213,6 +213,9 @@ const char *end_by_id_words(enum end_by_id_kind kind, int err, const char *proce
         return words_say("the process '%s' has ended, or its lease has lapsed, or there never was one", process);
     if (err == MUSTER_E_CANCELLED)
         return say_marked(kind, process, word);
+    if (err == MUSTER_E_EXHAUSTED)
+        return words_say("the job of the process '%s' has had all its retries: it has failed for good, not retried",
+                         process);
     if (err == MUSTER_E_STATE)
         return say_state(kind, process, word);
     return kind == END_BY_ID_NEXT && (err == MUSTER_E_INVALID || err == MUSTER_E_TOO_BIG)

@@ -112,7 +112,7 @@ int script_one_of(const struct redisReply *r, size_t i, int *status, const char 
     const struct redisReply *one = reply_at(r, SEVERAL_HEAD + i * SEVERAL_ONE);
     const char *text = reply_text(reply_at(r, SEVERAL_HEAD + i * SEVERAL_ONE + 1));
     long long number = reply_integer(one);
-    if (reply_kind(one) != REPLY_INTEGER || !text || number > 0 || number < MUSTER_E_INTERRUPTED)
+    if (reply_kind(one) != REPLY_INTEGER || !text || number > 0 || number < MUSTER_E_EXHAUSTED)
         return MUSTER_E_REDIS;
     *status = (int)number;
     *word = *text ? text : NULL;
