@@ -226,8 +226,8 @@ static void a_large_request_over_a_link_has_more_time(void **state)
         .size = sizeof client, .url = s->server->url, .prefix = s->prefix, .timeout_ms = 300};
     struct muster_async *a;
     int err = 1;
-    assert_ok(muster_async_new(&a, &(struct muster_async_options){.size = sizeof(struct muster_async_options),
-                                                                  .client = &client}));
+    assert_ok(muster_async_new(
+        &a, &(struct muster_async_options){.size = sizeof(struct muster_async_options), .client = &client}));
     assert_ok(muster_async_enqueue(a, "q", "small", 5, note_error, &err));
     assert_ok(muster_async_wait(a, 10000));
     assert_int_equal(muster_async_dispatch(a, 0), 1);

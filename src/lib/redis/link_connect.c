@@ -210,7 +210,8 @@ static void tell_down(struct link *l, struct cause *cause)
 /* Tell of the break, and try again later; or go on silently to where it was sent on its way. */
 static void go_down(struct link *l, struct cause *cause)
 {
-    bool was_up = l->state == LINK_UP, was_stable = was_up && !l->is_fruitless && clock_ms() - l->up_since_ms >= STABLE_MS;
+    bool was_up = l->state == LINK_UP,
+         was_stable = was_up && !l->is_fruitless && clock_ms() - l->up_since_ms >= STABLE_MS;
     if (l->state == LINK_DOWN)
         return;
     if (was_stable)

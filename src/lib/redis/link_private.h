@@ -62,7 +62,7 @@ struct link {
 
     /* Silence. */
     struct event *watch;
-    size_t outstanding;   /* answers, without subscriptions */
+    size_t outstanding; /* answers, without subscriptions */
     size_t outstanding_bytes;
     size_t unconfirmed;   /* subscriptions */
     size_t ending;        /* subscriptions that were ended here, and not there yet */
