@@ -329,7 +329,7 @@ MUSTER_API int muster_task_peek(struct muster_client *c, const char *queue, uint
 struct muster_delayed_task {
     uint64_t position;
     int64_t due_at_ms; /* Unix time by Redis' clock */
-    const void *data; /* at most MUSTER_HEAD_MAX bytes */
+    const void *data;  /* at most MUSTER_HEAD_MAX bytes */
     size_t len;
     uint64_t whole_len; /* how many bytes the task has */
 };

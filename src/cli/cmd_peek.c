@@ -37,7 +37,8 @@ struct looking {
 static void warn_of_cut(uint64_t position, size_t len, uint64_t whole)
 {
     if (whole > len)
-        fprintf(stderr, "muster peek: the task at position %" PRIu64 " has %" PRIu64 " bytes: only its first %zu are shown\n",
+        fprintf(stderr,
+                "muster peek: the task at position %" PRIu64 " has %" PRIu64 " bytes: only its first %zu are shown\n",
                 position, whole, len);
 }
 

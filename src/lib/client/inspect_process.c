@@ -39,7 +39,8 @@ struct process_page {
 static bool is_wanted(const struct process_rows *rows, struct muster_bytes task, uint64_t whole)
 {
     const struct muster_bytes *wanted = rows->filter.task;
-    return !wanted || (wanted->len == whole && whole == task.len && (task.len == 0 || memcmp(wanted->data, task.data, task.len) == 0));
+    return !wanted || (wanted->len == whole && whole == task.len &&
+                       (task.len == 0 || memcmp(wanted->data, task.data, task.len) == 0));
 }
 
 static const char *job_of_field(const struct redisReply *set, size_t i)
@@ -126,8 +127,7 @@ static int read_jobs(struct muster_client *c, const struct process_rows *rows, s
         return MUSTER_E_NOMEM;
     for (size_t i = 0; i < n; i++)
         ids[i] = job_of_field(page->set, i);
-    int err =
-        heads_jobs(c, rows->most, ids, n, (const char *const[]){"data", "unique", "token", NULL}, page->jobs);
+    int err = heads_jobs(c, rows->most, ids, n, (const char *const[]){"data", "unique", "token", NULL}, page->jobs);
     free(ids);
     return err;
 }

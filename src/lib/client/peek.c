@@ -94,7 +94,8 @@ static int read_tasks(struct muster_client *c, struct look *l, uint64_t from, ui
 /* The task of a member "<field>:<home>" of what came back. It may have been taken since the member was read. */
 static int read_one_back(struct muster_client *c, struct look *l, struct muster_bytes member, bool *stop)
 {
-    char key[KEY_MAX], name[KEY_MAX], field[KEY_MAX], *home = member.data ? memrchr(member.data, ':', member.len) : NULL;
+    char key[KEY_MAX], name[KEY_MAX], field[KEY_MAX],
+        *home = member.data ? memrchr(member.data, ':', member.len) : NULL;
     struct redisReply *task;
     if (!home)
         return MUSTER_OK;
@@ -134,8 +135,7 @@ static void give_jobs(struct look *l, const struct job_page *page, bool *stop)
     for (size_t i = 0; i < page->n && !*stop; i++) {
         const struct job_page_row *row = &page->rows[i];
         if (row->err == MUSTER_OK)
-            *stop = give(l, row->record.job.data, row->record.job.data.len,
-                         row->record.job.unique ? NULL : row->id);
+            *stop = give(l, row->record.job.data, row->record.job.data.len, row->record.job.unique ? NULL : row->id);
         else if (row->err == MUSTER_E_REDIS)
             log_line(MUSTER_LOG_WARN, "the record of the job '%s' cannot be read", row->id);
     }
@@ -218,7 +218,7 @@ static int give_delayed(struct muster_client *c, const char *key, uint64_t at, u
                                                 .due_at_ms = reply_number(reply_at(page, 2 * i + 1), 0),
                                                 .data = (const char *)member.data + TOKEN_LEN + 1,
                                                 .len = member.len - TOKEN_LEN - 1,
-                                                  .whole_len = whole - TOKEN_LEN - 1};
+                                                .whole_len = whole - TOKEN_LEN - 1};
         *stop = fn(&row, arg) != 0;
     }
     redis_reply_free(page);
