@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Redis and workers are killed. Proves:
-1. a worker's process is killed: what it held runs again elsewhere, nothing is lost; a task that kills it, on threads or in
-   asyncio, with few and many hands, and little and much in advance, has failed after four deaths, and nothing else has
+1. a worker's process is killed: what it held runs again elsewhere, nothing is lost; a task that kills it has failed
+   after four deaths, and nothing else has
 2. Redis is killed and comes back: clients, workers and futures go on; each task that was acknowledged runs, each end
    that was awaited is told once; takes that wait go on, and nothing stays taken for nobody
 3. Redis forgets everything: a worker registers again
