@@ -31,19 +31,21 @@ for i = 1, #record, 2 do
   w[record[i]] = record[i + 1]
 end
 
-local function remove_from(zset)
+local look = {} -- a script may have 200 local variables, those of its pieces included
+
+function look.remove_from(zset)
   note_find(check, zset, "names the worker '" .. worker .. "', which has no record", function()
     redis.call('ZREM', zset, worker)
     return 'removed it'
   end)
 end
 
-local function look_for_remains()
+function look.for_remains()
   if ends then
-    remove_from(registry)
+    look.remove_from(registry)
   end
   if pace then
-    remove_from(ttls)
+    look.remove_from(ttls)
   end
   if liveness then
     note_find(check, alive, 'is the liveness key of a worker that has no record', function()
@@ -54,7 +56,7 @@ local function look_for_remains()
 end
 
 -- The first field that no script can do without, and that is missing or wrong.
-local function bad_field()
+function look.bad_field()
   for _, field in ipairs({'conn', 'ttl', 'hands'}) do
     if not whole(w[field]) then
       return field
@@ -73,7 +75,7 @@ local function bad_field()
 end
 
 -- The times in the registry and in P:ttls. A worker that is not known to live gets a life that ends now.
-local function look_at_registry()
+function look.at_registry()
   local permanent = w.permanent == '1'
   local is_endless = ends and tonumber(ends) == math.huge or false
   if ends ~= nil and (not ends or is_endless ~= permanent) then
@@ -96,7 +98,7 @@ end
 
 -- More would be seen of a life only if the clock was set back: a heartbeat gives it a ttl. So much a clock may be off.
 local SLACK_MS = 100
-local function look_at_length()
+function look.at_length()
   local most = now_ms() + w.ttl + SLACK_MS
   local registered = tonumber(redis.call('ZSCORE', registry, worker) or 0)
   local until_ms = math.max(now_ms() + left, registered < math.huge and registered or 0)
@@ -109,7 +111,7 @@ local function look_at_length()
   end
 end
 
-local function look_at_liveness()
+function look.at_liveness()
   if liveness and liveness ~= w.epoch then
     note_find(check, alive, 'holds another epoch than the record', function()
       redis.call('SET', alive, w.epoch, 'KEEPTTL')
@@ -125,7 +127,7 @@ local function look_at_liveness()
 end
 
 -- Has the worker a process with one of these tokens?
-local function is_any_held(tokens)
+function look.is_any_held(tokens)
   for _, token in ipairs(tokens) do
     for _, queue in ipairs(queues) do
       local set = P .. 'processing:' .. worker .. ':' .. queue
@@ -136,9 +138,9 @@ local function is_any_held(tokens)
   end
 end
 
-local function look_at_flag()
-  if w.flag or not (is_any_held(try('HKEYS', P .. 'marks:' .. worker) or {})
-      or is_any_held(try('HKEYS', P .. 'notes:' .. worker) or {})) then
+function look.at_flag()
+  if w.flag or not (look.is_any_held(try('HKEYS', P .. 'marks:' .. worker) or {})
+      or look.is_any_held(try('HKEYS', P .. 'notes:' .. worker) or {})) then
     return
   end
   note_find(check, key, 'has marks or notes, but no flag that makes its ends look for them', function()
@@ -148,11 +150,11 @@ local function look_at_flag()
 end
 
 -- What commands have ended of their own: processes that were drawn, and that it does not hold any more.
-local function look_at_own_ends()
+function look.at_own_ends()
   for field, letter in pairs(w) do
     local token = string.match(field, '^e:(.*)$')
     if token and (not drawn_number(token, highest_drawn(P)) or not string.find(letter, '^[fbrx]%d*$')
-        or is_any_held({token})) then
+        or look.is_any_held({token})) then
       note_find(check, key, "says that a command has ended '" .. token .. "', which cannot be", function()
         redis.call('HDEL', key, field)
         return 'removed'
@@ -162,7 +164,7 @@ local function look_at_own_ends()
 end
 
 -- A worker of a release that did not share says nothing of it, and is not damaged: it gives nothing, and gets nothing.
-local function is_of_older_release()
+function look.is_of_older_release()
   for _, queue in ipairs(queues) do
     if w['s:' .. queue] then
       return false
@@ -173,7 +175,7 @@ end
 
 -- From when on it may be given what others hold too much of: a ttl after its start, and a ttl is a day at most.
 local COUNTS_AHEAD_MS = 2 * 86400000
-local function look_at_counts()
+function look.at_counts()
   local at = whole(w.counts)
   if not at or at > now_ms() + COUNTS_AHEAD_MS then
     note_find(check, key, "has no valid 'counts', so it would be given nothing to share", function()
@@ -184,7 +186,7 @@ local function look_at_counts()
 end
 
 -- How many hands it has for each queue that it serves, and nothing of one that it has left.
-local function look_at_shares()
+function look.at_shares()
   for _, queue in ipairs(queues) do
     local limit, field = tonumber(w['q:' .. queue]), 's:' .. queue
     if limit and not whole(w[field]) then
@@ -201,7 +203,7 @@ local function look_at_shares()
   end
 end
 
-local function look_at_count()
+function look.at_count()
   local held = count_held(P, worker, queues)
   if held and held ~= whole(w.held) then
     note_find(check, key, 'says that it holds ' .. string.sub(w.held or 'nothing', 1, 40) .. ', but its sets hold '
@@ -213,10 +215,10 @@ local function look_at_count()
 end
 
 if #record == 0 then
-  look_for_remains()
+  look.for_remains()
   return check.answer
 end
-local bad = bad_field()
+local bad = look.bad_field()
 if bad then
   note_find(check, key, "is a record without a valid '" .. bad .. "'", function()
     local given_back, obstacle = retire(P, worker)
@@ -224,19 +226,19 @@ if bad then
   end)
   return check.answer
 end
-look_at_registry()
+look.at_registry()
 if try('ZSCORE', registry, worker) then
   check.answer[2] = w.epoch
 end
-look_at_liveness()
-look_at_length()
-look_at_flag()
-look_at_own_ends()
-if not is_of_older_release() then
-  look_at_counts()
-  look_at_shares()
+look.at_liveness()
+look.at_length()
+look.at_flag()
+look.at_own_ends()
+if not look.is_of_older_release() then
+  look.at_counts()
+  look.at_shares()
 end
 if ARGV[3] == '1' then
-  look_at_count()
+  look.at_count()
 end
 return check.answer

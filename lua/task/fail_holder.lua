@@ -20,8 +20,10 @@ local P, holder, from = KEYS[1], ARGV[1], tonumber(ARGV[2])
 local list, now = P .. 'holds:' .. holder, now_ms()
 local PAGE = 200
 
+local own = {} -- a script may have 200 local variables, those of its pieces included
+
 -- Those from the place on: {token, queue} each.
-local function read_page()
+function own.read_page()
   local page = {}
   for i, member in ipairs(redis.call('ZRANGE', list, from, from + PAGE - 1)) do
     page[i] = {string.sub(member, 1, TOKEN_LEN), string.sub(member, TOKEN_LEN + 2)}
@@ -32,7 +34,7 @@ end
 if not try('ZCARD', list) then
   return {E_REDIS, damaged}
 end
-local page = read_page()
+local page = own.read_page()
 if #page == 0 then
   return {0, 0, -1, 0, ''}
 end
@@ -40,7 +42,7 @@ local queue = page[1][2]
 local set = P .. 'processing:' .. LEASE .. ':' .. queue
 
 -- The others are of no interest now.
-local function pass_over()
+function own.pass_over()
   local n = 0
   while n < #page and page[n + 1][2] == queue do
     n = n + 1
@@ -49,7 +51,7 @@ local function pass_over()
 end
 
 -- The tokens of the queue's processes, as many as one script may move. What has no process is forgotten.
-local function find_held()
+function own.find_held()
   local tokens = {}
   for _, one in ipairs(page) do
     local token = one[1]
@@ -68,7 +70,7 @@ local function find_held()
   return tokens, false
 end
 
-local function count_marked(tokens)
+function own.count_marked(tokens)
   local n = 0
   for _, kind in ipairs(has_marks(P, LEASE) and redis.call('HMGET', P .. 'marks:' .. LEASE, unpack(tokens)) or {}) do
     n = n + (kind and 1 or 0)
@@ -77,18 +79,18 @@ local function count_marked(tokens)
 end
 
 if not can_move_due(P, queue, 'HLEN', P .. 'holders:' .. queue) then
-  return pass_over()
+  return own.pass_over()
 end
 redis.call('HDEL', P .. 'queue:' .. queue, '-') -- needs no memory, so that a full Redis allows the others
 if (tonumber(redis.call('HGET', P .. 'queue:' .. queue, 'due') or nil) or math.huge) <= now then
   move_due(P, queue, now)
 end
-local tokens, is_cut = find_held()
-local marked = #tokens > 0 and count_marked(tokens) or 0
+local tokens, is_cut = own.find_held()
+local marked = #tokens > 0 and own.count_marked(tokens) or 0
 if #tokens > 0 then
   local ends = carry_out_ends(P, LEASE, {'back', queue, #tokens, unpack(tokens)}, 1, true, now)
   if ends.failed[1] then
-    return pass_over()
+    return own.pass_over()
   end
   for _, token in ipairs(tokens) do
     redis.call('ZREM', P .. 'leases:' .. queue, token, 'j' .. token)
