@@ -6,7 +6,7 @@
 #     doctor names the master, its replicas, one that is late, and that min-replicas-to-write is 0
 #     and that all replicas must confirm, or a failover may lose what was confirmed
 #  2. a master that lives is replaced: long before it becomes a replica, who listens at it is told that events may be
-#     missed; what is not heard lies there
+#     missed, what is not heard lies there, and a worker goes to the new one, before its peers there take it for dead
 #  3. the master is killed, and comes back as a replica: the worker goes on at the new one by itself. A producer with
 #     replicas=2 that repeats each task under its request id until it is acknowledged loses none and runs none twice
 #     that was confirmed once, but what was in the worker's hands
@@ -99,9 +99,10 @@ kill -CONT "${pids[r2]}"
 export MUSTER_URL=redis+sentinel://$sentinels/queue
 start listen bash -c 'exec "$0" listen z --kind cancelled 2>&1' "$checked"
 start events "$MUSTER" events
+start steady "$MUSTER" work y --print
 heard() { grep -cE "${1:-^cancelled}" "$tmp/listen.out"; }
 heard_n() { (($(heard) >= $1)); }
-listens() { (($(heard ': listens') >= 1)) && says events listens; }
+listens() { (($(heard ': listens') >= 1)) && says events listens && says steady 'takes tasks'; }
 wait_for listens
 canceller() {
     local i=0
@@ -125,6 +126,8 @@ grep -q 'may be missed: .*the Sentinel names another master now, .* ms ago it st
 check_end events 69
 says events 'the Sentinel names another master now' || fail "no reason: $(cat events.err)"
 is_role r0 master || fail "events ended only after the old master has become a replica: $(cat events.err)"
+wait_for says steady 'Redis is back'
+is_role r0 master || fail "the worker stayed until the old master became a replica: $(cat steady.err)"
 wait_for heard_n $(($(heard) + 2))
 touch cancelled_all
 wait "${pids[canceller]}"
@@ -134,6 +137,7 @@ wait_for heard_last
 awk -F '\t' '/^cancelled/ { if ($4 <= n || ($4 != n + 1 && !gap)) exit 1; n = $4; gap = 0 } /may be missed/ { gap = 1 }' \
     listen.out || fail "missed without a word: $(cat listen.out)"
 end listen TERM 0
+end steady TERM 0
 succeeds "${ports[r0]}" REPLICAOF 127.0.0.1 "$(redis-cli -p "${ports[s1]}" SENTINEL GET-MASTER-ADDR-BY-NAME queue | tail -n 1)"
 
 # ---- 3

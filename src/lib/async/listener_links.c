@@ -357,6 +357,7 @@ int listener_links_init(struct muster_listener *l, const struct url *url)
         return MUSTER_E_NOMEM;
     link_connect(l->hearing);
     link_connect(l->telling);
+    lookout_open(l->lookout);
     return MUSTER_OK;
 }
 

@@ -110,13 +110,20 @@ int lookout_new(struct lookout **out, struct event_base *base, const struct url 
     if (err == MUSTER_OK)
         err = url_copy(&o->url, url);
     o->timer = evtimer_new(base, on_timer, o);
-    if (err != MUSTER_OK || !o->timer || !timer_after_ms(o->timer, MASTER_ASK_MS)) {
+    if (err != MUSTER_OK || !o->timer) {
         lookout_free(o);
         return MUSTER_E_NOMEM;
     }
-    link_connect(o->sentinel);
     *out = o;
     return MUSTER_OK;
+}
+
+void lookout_open(struct lookout *o)
+{
+    if (!o)
+        return;
+    link_connect(o->sentinel);
+    timer_after_ms(o->timer, MASTER_ASK_MS);
 }
 
 void lookout_free(struct lookout *o)

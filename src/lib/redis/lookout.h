@@ -15,6 +15,8 @@ struct lookout;
 /* `*out` stays NULL if the URL has no sentinels: then there is nothing to ask. The links must live longer. E_NOMEM. */
 int lookout_new(struct lookout **out, struct event_base *base, const struct url *url,
                 struct link *const links[LOOKOUT_LINKS]);
+/* Begin, with the links; NULL is allowed. */
+void lookout_open(struct lookout *o);
 void lookout_free(struct lookout *o);
 
 #endif
