@@ -55,9 +55,9 @@ struct muster_listener {
     struct event *waker, *ticker;
     struct link *hearing, *telling;
     struct lookout *lookout; /* NULL: no Sentinel names the master */
-    int64_t pinged_ms; /* when the hearing link was last asked for a sign of life */
-    size_t n_telling;  /* scripts under way */
-    bool is_claimed;   /* the namespace has its format, as the telling link has seen */
+    int64_t pinged_ms;       /* when the hearing link was last asked for a sign of life */
+    size_t n_telling;        /* scripts under way */
+    bool is_claimed;         /* the namespace has its format, as the telling link has seen */
     struct listener_ears ears;
 };
 

@@ -22,7 +22,7 @@ struct connection {
     struct link *data;
     struct link *subscription;
     struct lookout *lookout; /* NULL: no Sentinel names the master, or connections were handed in */
-    bool is_subscribed; /* all channels of this connection's first subscription are confirmed */
+    bool is_subscribed;      /* all channels of this connection's first subscription are confirmed */
     /* A read-back has announced this data connection: nothing from an older one can count. registration.c and
      * readback.c set it. */
     bool is_read_back;
