@@ -18,6 +18,11 @@
  * A program that must not miss anything looks at the queue, or the jobs, after each READY. Events that are missed for
  * another reason: Redis lost its data (FLUSHALL); a cluster's nodes were cut off from each other.
  *
+ * When a Sentinel replaces a master that lives (SENTINEL FAILOVER), that one goes on as a master for up to ten seconds. So
+ * a listener asks a sentinel every second which one it is. The GAP comes within about two seconds then, and is about as
+ * long before it as well: its words say how long ago the old master was still named. If no sentinel can be asked
+ * meanwhile, it comes when the old one becomes a replica.
+ *
  * Threads. muster_listener_add(), _remove() and _error() may be called by any thread. Only muster_listener_next() is
  * for one thread at a time, and muster_listener_free() is the last call of all. In a child of fork() calls that may
  * fail return MUSTER_E_STATE, muster_listener_next() returns 0, and muster_listener_free() does nothing.
