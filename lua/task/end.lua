@@ -6,7 +6,8 @@
     ARGV[2...] one end of one process, in a form of the include `ends`; then more of these, each with its worker before
       it, at most 200 in all
   Returns 0; {E_CANCELLED, mark} if the process was marked, so that its task was dropped instead, or if its job was
-  cancelled, and is gone; E_EXHAUSTED if its job was to be retried, and has failed for good; E_LOST if there is no such process, or its lease has lapsed; E_STATE if the process is not a
+  cancelled, and is gone; E_EXHAUSTED if its job was to be retried, and has failed
+  for good; E_LOST if there is no such process, or its lease has lapsed; E_STATE if the process is not a
   job's, for "next" and for "retry" with a group;
   {E_INVALID, id} for "next" if the job cannot wait for that one; {E_TOO_BIG, id} for "next" if too many jobs are tied
   together to see whether it would wait for itself; {E_REDIS, key} for a key of the wrong type: nothing was changed.

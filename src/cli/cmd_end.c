@@ -160,8 +160,9 @@ const struct command cmd_retry = {
     .operands = "PROCESS...",
     .summary = "End processes as not done: their tasks go to the end of their queues, after a delay",
     .about =
-        "A job that has used up its retries fails instead, which is said (exit code 1). Its group is that of this retry, otherwise that of the\n"
-        "last retry that had one, otherwise \"failed-retries\". A plain task keeps neither group nor message, so\n"
+        "A job that has used up its retries fails instead, which is said (exit code 1). Its group is that of this\n"
+        "retry, otherwise that of the last retry that had one, otherwise \"failed-retries\". A plain task keeps\n"
+        "neither group nor message, so\n"
         "both are refused for it (exit code 1).\n"
         "\n"
         "A COMMAND of `muster work` retries its own process so; then its exit status means nothing.\n",

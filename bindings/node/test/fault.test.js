@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // Redis is killed and comes back, loses its data, or stands still: each promise is settled, and nothing is lost or done
-// twice without a word.
+// twice without a word. A worker is killed by a task: no other task is blamed for it.
 'use strict';
 
 const test = require('node:test');
 const assert = require('node:assert');
+const path = require('node:path');
 const { Client, Worker } = require('..');
-const { Redis, until, heard } = require('./support');
+const { Redis, until, heard, start } = require('./support');
 
 let redis;
 test.beforeEach(async () => { redis = await Redis.start(); });
@@ -44,6 +45,55 @@ test('each task whose enqueue was answered is handled, and no handler is forgott
   await worker.stop();
   assert.strictEqual(await client.length('q'), 0);
   assert.deepStrictEqual(await client.processes({ queue: 'q' }), []);
+  await client.close();
+});
+
+// A worker of two queues that is started again whenever it dies: in the first one poison lies among others, in the
+// second one are innocent suspects. Each death counts against the poison alone. Resolves to what has run to its end.
+async function poisoned(client, hands, prefetch) {
+  const queues = [`${hands}-${prefetch}`, `${hands}-${prefetch}-suspects`];
+  const isEmpty = async () => (await Promise.all(queues.map((queue) => client.length(queue)))).every((n) => n === 0);
+  await client.enqueueMany(queues[1], ['s1', 's2', 's3']);
+  await client.take(queues[1], { n: 3, leaseMs: 20 });
+  await until(async () => (await client.length(queues[1])) === 3, 'suspects');
+  await client.enqueueMany(queues[0], ['a', 'poison', 'b']);
+  let said = '';
+  for (let life = 1; ; life++) {
+    const id = `${queues[0]}-${life}`;
+    const child = start([process.execPath, path.join(__dirname, 'worker_program.js'), 'poison', redis.url, id, hands,
+      prefetch, ...queues]);
+    let hasDied = false;
+    child.ended.then(() => { hasDied = true; });
+    await until(async () => hasDied || (life === 5 && await isEmpty()), 'a death, or the end of all tasks');
+    if (!hasDied) {
+      await until(async () => (await client.processes()).length === 0, 'all ends count');
+      child.kill('SIGTERM');
+    }
+    await child.ended;
+    said += child.said;
+    if (life === 5) return new Set(said.trim().split('\n'));
+    await redis.run('DEL', `muster:alive:${id}`);
+    await redis.run('ZADD', 'muster:registry', '1', id);
+    await until(async () => await redis.run('EXISTS', `muster:worker:${id}`) === '0', 'its sweep');
+    const counts = await Promise.all(queues.map((queue) => redis.run('HVALS', `muster:suspects:${queue}`)));
+    const counted = counts.join('\n').split('\n').filter((n) => n !== '' && n !== '0');
+    assert.deepStrictEqual(counted, life > 1 && life < 4 ? [`${life - 1}`] : []);
+  }
+}
+
+test('a task that kills its worker fails after four deaths, and no other does', async () => {
+  const client = new Client({ url: redis.url });
+  const watch = new Worker({ url: redis.url, id: 'watch', ttlMs: 1000 });
+  watch.serve('other', () => {});
+  await watch.start();
+  const ways = [[1, 0], [1, 300], [8, 0], [8, 300]];
+  const done = await Promise.all(ways.map(([hands, prefetch]) => poisoned(client, `${hands}`, `${prefetch}`)));
+  for (const tasks of done) assert.deepStrictEqual(tasks, new Set(['a', 'b', 's1', 's2', 's3']));
+  for (const [hands, prefetch] of ways) {
+    assert.strictEqual(await redis.run('ZCARD', `muster:failed:${hands}-${prefetch}`), '1');
+    assert.strictEqual(await redis.run('ZCARD', `muster:failed:${hands}-${prefetch}-suspects`), '0');
+  }
+  await watch.stop();
   await client.close();
 });
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// A program that tests start: `worker_program.js HOW URL [ID]`. It says on a line what it does.
+// A program that tests start: `worker_program.js HOW URL [ID [MORE...]]`. It says on a line what it does.
 'use strict';
 
 const { Client, Worker } = require('..');
 
-const [how, url, id] = process.argv.slice(2);
+const [how, url, id, ...more] = process.argv.slice(2);
 const say = (line) => process.stdout.write(`${line}\n`);
 
 const programs = {
@@ -13,6 +13,18 @@ const programs = {
   hold() {
     const worker = new Worker({ url, id, ttlMs: 500 });
     worker.serve('q', ({ task }) => { say(`took ${task}`); return new Promise(() => {}); });
+  },
+  // Is killed by a task. Serves queues of these names.
+  poison() {
+    const [hands, prefetch, ...queues] = more;
+    const worker = new Worker({ url, id, ttlMs: 60000, hands: Number(hands), prefetch: Number(prefetch) });
+    const run = async ({ task }) => {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      if (`${task}` === 'poison') process.kill(process.pid, 'SIGKILL');
+      say(task);
+    };
+    for (const queue of queues) worker.serve(queue, run);
+    process.on('SIGTERM', () => worker.stop());
   },
   // Ends the program within a handler, while the worker holds a task.
   exit() {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Redis and workers are killed. Proves:
-1. a worker's process is killed: what it held runs again elsewhere, nothing is lost
+1. a worker's process is killed: what it held runs again elsewhere, nothing is lost; a task that kills it has failed
+   after four deaths, and nothing else has
 2. Redis is killed and comes back: clients, workers and futures go on; each task that was acknowledged runs, each end
    that was awaited is told once; takes that wait go on, and nothing stays taken for nobody
 3. Redis forgets everything: a worker registers again
@@ -26,6 +27,69 @@ worker.run()
 """
 
 
+POISON = """
+import asyncio, muster, os, sys, time
+kind, id, hands, prefetch, *queues = sys.argv[1:]
+def end(process):
+    if process.text == "poison":
+        os.kill(os.getpid(), 9)
+    os.write(1, process.task + b" ")
+def on_thread(process):
+    time.sleep(0.01)
+    end(process)
+async def in_asyncio(process):
+    await asyncio.sleep(0.01)
+    end(process)
+is_async = kind == "asyncio"
+worker = (muster.AsyncWorker if is_async else muster.Worker)(id=id, hands=int(hands), prefetch=int(prefetch), ttl=60)
+for queue in queues:
+    worker.serve(queue, in_asyncio if is_async else on_thread)
+asyncio.run(worker.run()) if is_async else worker.run()
+"""
+
+
+class Poisoned:
+    """A worker of two queues that is started again whenever it dies. In the first one poison lies among others, in the
+    second one are innocent suspects."""
+
+    def __init__(self, case, *how):
+        self.case, self.how, self.lives, self.done = case, [str(it) for it in how], 0, set()
+        self.queues = ["-".join(self.how), "-".join([*self.how, "suspects"])]
+        case.client.enqueue_many(self.queues[1], ["s1", "s2", "s3"])
+        case.client.take(self.queues[1], 3, lease=0.02)
+
+    def start(self):
+        self.lives += 1
+        self.id = f"{self.queues[0]}-{self.lives}"
+        kind, *numbers = self.how
+        self.child = self.case.program(POISON, kind, self.id, *numbers, *self.queues)
+
+    def begin(self):
+        self.case.client.enqueue_many(self.queues[0], ["a", "poison", "b"])
+        self.start()
+
+    def said_of_suspects(self):
+        entries = (self.case.redis.run("hvals", f"muster:suspects:{queue}") for queue in self.queues)
+        return sorted(" ".join(entries).split())
+
+    def sweep(self):
+        self.case.redis.run("del", f"muster:alive:{self.id}")
+        self.case.redis.run("zadd", "muster:registry", "1", self.id)
+        eventually(lambda: self.case.redis.run("exists", f"muster:worker:{self.id}") == "0", "its sweep")
+
+    def has_died(self):
+        """Its death counts against the poison alone."""
+        said, errors = self.case.finished(self.child)
+        self.done |= set(said.split())
+        self.sweep()
+        counted = [str(self.lives - 1)] if 1 < self.lives < 4 else []
+        self.case.assertEqual([n for n in self.said_of_suspects() if n != "0"], counted, errors)
+        self.start()
+
+    def is_over(self):
+        return not any(self.case.client.length(queue) for queue in self.queues)
+
+
 class Killed(Case):
     def test_what_a_killed_worker_held_runs_elsewhere(self):
         tasks = {f"{i}" for i in range(300)}
@@ -45,6 +109,28 @@ class Killed(Case):
         done |= set(said.split()) | set(first.stdout.read().split())
         self.assertEqual(done, tasks)
         self.assertEqual(self.client.failures("q"), [])
+
+    def test_a_task_that_kills_its_worker_fails_and_no_other_does(self):
+        ways = [("threads", 1, 300), *(("asyncio", hands, ahead) for hands in (1, 8) for ahead in (0, 300))]
+        with self.worker() as watch:
+            watch.serve("other", lambda process: None)
+            all_of_them = [Poisoned(self, *way) for way in ways]
+            for one in all_of_them:
+                eventually(lambda one=one: self.client.length(one.queues[1]) == 3, "suspects")
+                one.begin()
+            for _ in range(4):
+                for one in all_of_them:
+                    eventually(lambda one=one: one.child.poll() is not None, "its death")
+                    one.has_died()
+            for one in all_of_them:
+                eventually(one.is_over, "the end of all tasks")
+            eventually(lambda: not self.client.processes())
+        for one in all_of_them:
+            one.child.terminate()
+            one.done |= set(self.finished(one.child)[0].split())
+            self.assertEqual(one.done, {"a", "b", "s1", "s2", "s3"})
+            self.assertEqual([it.task for it in self.client.failures(one.queues[0])], [b"poison"])
+            self.assertEqual(self.client.failures(one.queues[1]), [])
 
 
 class Restarts(Case):

@@ -109,8 +109,8 @@ local function let_go_cancelled(P, specs)
   end
 end
 
--- Is it in somebody's hands, and any end but a finish drops it? A unique task that was cancelled, or one whose queue was
--- deleted. To say that it is there already would promise that somebody does the work.
+-- Is it in somebody's hands, and any end but a finish drops it? A unique task that was cancelled, or one whose queue
+-- was deleted. To say that it is there already would promise that somebody does the work.
 local function is_to_be_dropped(P, job)
   return job.state == 'running' and try('HEXISTS', P .. 'marks:' .. (job.worker or ''), job.token or '') == 1
 end
@@ -226,7 +226,8 @@ local function first_tick(job)
   return tonumber(string.match(job.ticks or '', '%d+') or nil)
 end
 
--- What belongs to a schedule or an interval: another one takes the place of all of it. The same one goes on where it is.
+-- What belongs to a schedule or an interval: another one takes the place of all of it. The same one goes on where
+-- it is.
 local OF_TIMES = {'every', 'cron', 'zone', 'from', 'until', 'count'}
 local WHERE_IT_IS = {'ticks', 'last', 'final', 'settled'}
 

@@ -364,8 +364,8 @@ end
 
 -- Carries out the ends in args[first...]. The caller has made a write that needs no memory. An end of a queue with a
 -- damaged key is not carried out, and noted as E_REDIS. `one_by_one`: each end gets a status of its own, and looks for
--- its mark. Returns the tally of the ends, which has besides touched = {queue -> true if work came back}; and of the last
--- one: `dropped`, its mark, if its task was dropped; is_exhausted, if its job has failed instead of being retried.
+-- its mark. Returns the tally of the ends, which has besides touched = {queue -> true if work came back}; and of the
+-- last one: `dropped`, its mark, if its task was dropped; is_exhausted, if its job has failed instead of being retried.
 local function carry_out_ends(P, worker, args, first, one_by_one, now)
   local ends = new_tally()
   ends.worker, ends.sets, ends.one_by_one, ends.now = worker, P .. 'processing:' .. worker .. ':', one_by_one, now
