@@ -111,8 +111,8 @@ check_waiting q $'task1\ntask3'
 ok drop q -n 1 --group odd0
 check_out 'q: 1 dropped'
 check_tasks q 'five task4'
-ok drop q --group nobody --json
-check_out '{"queue":"q","dropped":0}'
+check_exit 3 "$MUSTER" drop q --group nobody --json
+check_out ''
 ok replay q -n 1 --json
 check_out '{"queue":"q","replayed":1}'
 check_waiting q $'task1\ntask3\ntask4'

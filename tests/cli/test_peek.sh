@@ -95,7 +95,8 @@ check_beginning() {
 }
 "$MUSTER" enqueue large --whole <"$tmp/large" >"$tmp/out"
 check_beginning
-"$MUSTER" retry "$("$MUSTER" take --lease 1h large | head -n 1 | cut -f 1)" --delay 1h >"$tmp/out"
+"$MUSTER" take --lease 1h large >"$tmp/out"
+"$MUSTER" retry "$(head -n 1 "$tmp/out" | cut -f 1)" --delay 1h >"$tmp/said"
 check_beginning --delayed
 "$MUSTER" put large --id j <"$tmp/large" >"$tmp/out"
 check_beginning
