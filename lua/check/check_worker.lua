@@ -31,21 +31,18 @@ for i = 1, #record, 2 do
   w[record[i]] = record[i + 1]
 end
 
-local look = {} -- a script may have 200 local variables, those of its pieces included
-
-function look.remove_from(zset)
-  note_find(check, zset, "names the worker '" .. worker .. "', which has no record", function()
-    redis.call('ZREM', zset, worker)
-    return 'removed it'
-  end)
-end
-
-function look.for_remains()
+local function look_for_remains()
+  local function remove_from(zset)
+    note_find(check, zset, "names the worker '" .. worker .. "', which has no record", function()
+      redis.call('ZREM', zset, worker)
+      return 'removed it'
+    end)
+  end
   if ends then
-    look.remove_from(registry)
+    remove_from(registry)
   end
   if pace then
-    look.remove_from(ttls)
+    remove_from(ttls)
   end
   if liveness then
     note_find(check, alive, 'is the liveness key of a worker that has no record', function()
@@ -56,7 +53,7 @@ function look.for_remains()
 end
 
 -- The first field that no script can do without, and that is missing or wrong.
-function look.bad_field()
+local function bad_field()
   for _, field in ipairs({'conn', 'ttl', 'hands'}) do
     if not whole(w[field]) then
       return field
@@ -75,7 +72,7 @@ function look.bad_field()
 end
 
 -- The times in the registry and in P:ttls. A worker that is not known to live gets a life that ends now.
-function look.at_registry()
+local function look_at_registry()
   local permanent = w.permanent == '1'
   local is_endless = ends and tonumber(ends) == math.huge or false
   if ends ~= nil and (not ends or is_endless ~= permanent) then
@@ -97,8 +94,8 @@ function look.at_registry()
 end
 
 -- More would be seen of a life only if the clock was set back: a heartbeat gives it a ttl. So much a clock may be off.
-local SLACK_MS = 100
-function look.at_length()
+local function look_at_length()
+  local SLACK_MS = 100
   local most = now_ms() + w.ttl + SLACK_MS
   local registered = tonumber(redis.call('ZSCORE', registry, worker) or 0)
   local until_ms = math.max(now_ms() + left, registered < math.huge and registered or 0)
@@ -111,7 +108,7 @@ function look.at_length()
   end
 end
 
-function look.at_liveness()
+local function look_at_liveness()
   if liveness and liveness ~= w.epoch then
     note_find(check, alive, 'holds another epoch than the record', function()
       redis.call('SET', alive, w.epoch, 'KEEPTTL')
@@ -127,7 +124,7 @@ function look.at_liveness()
 end
 
 -- Has the worker a process with one of these tokens?
-function look.is_any_held(tokens)
+local function is_any_held(tokens)
   for _, token in ipairs(tokens) do
     for _, queue in ipairs(queues) do
       local set = P .. 'processing:' .. worker .. ':' .. queue
@@ -138,9 +135,9 @@ function look.is_any_held(tokens)
   end
 end
 
-function look.at_flag()
-  if w.flag or not (look.is_any_held(try('HKEYS', P .. 'marks:' .. worker) or {})
-      or look.is_any_held(try('HKEYS', P .. 'notes:' .. worker) or {})) then
+local function look_at_flag()
+  if w.flag or not (is_any_held(try('HKEYS', P .. 'marks:' .. worker) or {})
+      or is_any_held(try('HKEYS', P .. 'notes:' .. worker) or {})) then
     return
   end
   note_find(check, key, 'has marks or notes, but no flag that makes its ends look for them', function()
@@ -150,11 +147,11 @@ function look.at_flag()
 end
 
 -- What commands have ended of their own: processes that were drawn, and that it does not hold any more.
-function look.at_own_ends()
+local function look_at_own_ends()
   for field, letter in pairs(w) do
     local token = string.match(field, '^e:(.*)$')
     if token and (not drawn_number(token, highest_drawn(P)) or not string.find(letter, '^[fbrx]%d*$')
-        or look.is_any_held({token})) then
+        or is_any_held({token})) then
       note_find(check, key, "says that a command has ended '" .. token .. "', which cannot be", function()
         redis.call('HDEL', key, field)
         return 'removed'
@@ -164,7 +161,7 @@ function look.at_own_ends()
 end
 
 -- A worker of a release that did not share says nothing of it, and is not damaged: it gives nothing, and gets nothing.
-function look.is_of_older_release()
+local function is_of_older_release()
   for _, queue in ipairs(queues) do
     if w['s:' .. queue] then
       return false
@@ -174,8 +171,8 @@ function look.is_of_older_release()
 end
 
 -- From when on it may be given what others hold too much of: a ttl after its start, and a ttl is a day at most.
-local COUNTS_AHEAD_MS = 2 * 86400000
-function look.at_counts()
+local function look_at_counts()
+  local COUNTS_AHEAD_MS = 2 * 86400000
   local at = whole(w.counts)
   if not at or at > now_ms() + COUNTS_AHEAD_MS then
     note_find(check, key, "has no valid 'counts', so it would be given nothing to share", function()
@@ -186,7 +183,7 @@ function look.at_counts()
 end
 
 -- How many hands it has for each queue that it serves, and nothing of one that it has left.
-function look.at_shares()
+local function look_at_shares()
   for _, queue in ipairs(queues) do
     local limit, field = tonumber(w['q:' .. queue]), 's:' .. queue
     if limit and not whole(w[field]) then
@@ -203,7 +200,7 @@ function look.at_shares()
   end
 end
 
-function look.at_count()
+local function look_at_count()
   local held = count_held(P, worker, queues)
   if held and held ~= whole(w.held) then
     note_find(check, key, 'says that it holds ' .. string.sub(w.held or 'nothing', 1, 40) .. ', but its sets hold '
@@ -215,10 +212,10 @@ function look.at_count()
 end
 
 if #record == 0 then
-  look.for_remains()
+  look_for_remains()
   return check.answer
 end
-local bad = look.bad_field()
+local bad = bad_field()
 if bad then
   note_find(check, key, "is a record without a valid '" .. bad .. "'", function()
     local given_back, obstacle = retire(P, worker)
@@ -226,19 +223,19 @@ if bad then
   end)
   return check.answer
 end
-look.at_registry()
+look_at_registry()
 if try('ZSCORE', registry, worker) then
   check.answer[2] = w.epoch
 end
-look.at_liveness()
-look.at_length()
-look.at_flag()
-look.at_own_ends()
-if not look.is_of_older_release() then
-  look.at_counts()
-  look.at_shares()
+look_at_liveness()
+look_at_length()
+look_at_flag()
+look_at_own_ends()
+if not is_of_older_release() then
+  look_at_counts()
+  look_at_shares()
 end
 if ARGV[3] == '1' then
-  look.at_count()
+  look_at_count()
 end
 return check.answer

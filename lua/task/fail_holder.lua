@@ -18,13 +18,10 @@
 
 local P, holder, from = KEYS[1], ARGV[1], tonumber(ARGV[2])
 local list, now = P .. 'holds:' .. holder, now_ms()
-local PAGE = 200
-
-local own = {} -- a script may have 200 local variables, those of its pieces included
 
 -- Those from the place on: {token, queue} each.
-function own.read_page()
-  local page = {}
+local function read_page()
+  local PAGE, page = 200, {}
   for i, member in ipairs(redis.call('ZRANGE', list, from, from + PAGE - 1)) do
     page[i] = {string.sub(member, 1, TOKEN_LEN), string.sub(member, TOKEN_LEN + 2)}
   end
@@ -34,7 +31,7 @@ end
 if not try('ZCARD', list) then
   return {E_REDIS, damaged}
 end
-local page = own.read_page()
+local page = read_page()
 if #page == 0 then
   return {0, 0, -1, 0, ''}
 end
@@ -42,7 +39,7 @@ local queue = page[1][2]
 local set = P .. 'processing:' .. LEASE .. ':' .. queue
 
 -- The others are of no interest now.
-function own.pass_over()
+local function skip_queue()
   local n = 0
   while n < #page and page[n + 1][2] == queue do
     n = n + 1
@@ -51,7 +48,7 @@ function own.pass_over()
 end
 
 -- The tokens of the queue's processes, as many as one script may move. What has no process is forgotten.
-function own.find_held()
+local function find_held()
   local tokens = {}
   for _, one in ipairs(page) do
     local token = one[1]
@@ -70,7 +67,7 @@ function own.find_held()
   return tokens, false
 end
 
-function own.count_marked(tokens)
+local function count_marked(tokens)
   local n = 0
   for _, kind in ipairs(has_marks(P, LEASE) and redis.call('HMGET', P .. 'marks:' .. LEASE, unpack(tokens)) or {}) do
     n = n + (kind and 1 or 0)
@@ -78,27 +75,32 @@ function own.count_marked(tokens)
   return n
 end
 
+-- A function of its own: a script has no more than 200 variables.
+local function give_back_held()
+  local tokens, is_cut = find_held()
+  local marked = #tokens > 0 and count_marked(tokens) or 0
+  if #tokens > 0 then
+    local ends = carry_out_ends(P, LEASE, {'back', queue, #tokens, unpack(tokens)}, 1, true, now)
+    if ends.failed[1] then
+      return skip_queue()
+    end
+    for _, token in ipairs(tokens) do
+      redis.call('ZREM', P .. 'leases:' .. queue, token, 'j' .. token)
+      --- @inline "forget_holder"
+    end
+    try('HINCRBY', P .. 'queue:' .. queue, 'running', -#tokens)
+  end
+  hand_over_waiting(P, queue)
+  hand_over_jobs(P)
+  local is_all = not is_cut and redis.call('ZCARD', list) <= from
+  return {0, #tokens - marked, is_all and -1 or from, #page, ''}
+end
+
 if not can_move_due(P, queue, 'HLEN', P .. 'holders:' .. queue) then
-  return own.pass_over()
+  return skip_queue()
 end
 redis.call('HDEL', P .. 'queue:' .. queue, '-') -- needs no memory, so that a full Redis allows the others
 if (tonumber(redis.call('HGET', P .. 'queue:' .. queue, 'due') or nil) or math.huge) <= now then
   move_due(P, queue, now)
 end
-local tokens, is_cut = own.find_held()
-local marked = #tokens > 0 and own.count_marked(tokens) or 0
-if #tokens > 0 then
-  local ends = carry_out_ends(P, LEASE, {'back', queue, #tokens, unpack(tokens)}, 1, true, now)
-  if ends.failed[1] then
-    return own.pass_over()
-  end
-  for _, token in ipairs(tokens) do
-    redis.call('ZREM', P .. 'leases:' .. queue, token, 'j' .. token)
-    --- @inline "forget_holder"
-  end
-  try('HINCRBY', P .. 'queue:' .. queue, 'running', -#tokens)
-end
-hand_over_waiting(P, queue)
-hand_over_jobs(P)
-local is_all = not is_cut and redis.call('ZCARD', list) <= from
-return {0, #tokens - marked, is_all and -1 or from, #page, ''}
+return give_back_held()

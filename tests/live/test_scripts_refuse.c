@@ -67,12 +67,16 @@ static const char *amiss(const struct script_damage *damage, const struct script
     return NULL;
 }
 
-/* A lease cannot have lapsed in a damaged list of leases. And the oldest layout had sets where zsets are now. */
+/* A lease cannot have lapsed in a damaged list of leases. And the oldest layout had sets where zsets are now, and a hash
+ * that goes. */
 static bool may_be_damaged(const struct script_row *row, const struct script_damage *damage)
 {
     if (row->prepare == script_world_lapse && !strcmp(damage->key, "leases:q"))
         return false;
     if (row->id == SCRIPT_UPGRADE_KEYS && !strncmp(damage->key, "dependents:", 11))
+        return false;
+    if (row->id == SCRIPT_UPGRADE_KEYS && !strncmp(damage->key, "crashes:", 8) && damage->value &&
+        !strcmp(damage->value, "hash"))
         return false;
     return !row->is_bare || (strcmp(damage->key, "token") != 0 && strcmp(damage->key, "beat") != 0);
 }
