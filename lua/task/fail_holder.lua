@@ -40,7 +40,7 @@ local queue = page[1][2]
 local set = P .. 'processing:' .. LEASE .. ':' .. queue
 
 -- The others are of no interest now.
-local function pass_over()
+local function pass_queue()
   local n = 0
   while n < #page and page[n + 1][2] == queue do
     n = n + 1
@@ -77,7 +77,7 @@ local function count_marked(tokens)
 end
 
 if not can_move_due(P, queue, 'HLEN', P .. 'holders:' .. queue) then
-  return pass_over()
+  return pass_queue()
 end
 redis.call('HDEL', P .. 'queue:' .. queue, '-') -- needs no memory, so that a full Redis allows the others
 if (tonumber(redis.call('HGET', P .. 'queue:' .. queue, 'due') or nil) or math.huge) <= now then
@@ -88,7 +88,7 @@ local marked = #tokens > 0 and count_marked(tokens) or 0
 if #tokens > 0 then
   local ends = carry_out_ends(P, LEASE, {'back', queue, #tokens, unpack(tokens)}, 1, true, now)
   if ends.failed[1] then
-    return pass_over()
+    return pass_queue()
   end
   for _, token in ipairs(tokens) do
     redis.call('ZREM', P .. 'leases:' .. queue, token, 'j' .. token)
