@@ -26,7 +26,8 @@ end
 local result, at = {0, 0}, 2
 while ARGV[at] do
   local n = tonumber(ARGV[at])
-  local answer = string.find(reads, ' ' .. ARGV[at + 1] .. ' ', 1, true) and try(ARGV[at + 1], P .. ARGV[at + 2], unpack(ARGV, at + 3, at + n))
+  local is_read = string.find(reads, ' ' .. ARGV[at + 1] .. ' ', 1, true)
+  local answer = is_read and try(ARGV[at + 1], P .. ARGV[at + 2], unpack(ARGV, at + 3, at + n))
   result[#result + 1] = answer and cut(answer) or false
   at = at + n + 1
 end
