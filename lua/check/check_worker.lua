@@ -31,13 +31,17 @@ for i = 1, #record, 2 do
   w[record[i]] = record[i + 1]
 end
 
+-- A script may have 200 names at once, so these are fields.
+local look_at = {}
+
+local function remove_from(zset)
+  note_find(check, zset, "names the worker '" .. worker .. "', which has no record", function()
+    redis.call('ZREM', zset, worker)
+    return 'removed it'
+  end)
+end
+
 local function look_for_remains()
-  local function remove_from(zset)
-    note_find(check, zset, "names the worker '" .. worker .. "', which has no record", function()
-      redis.call('ZREM', zset, worker)
-      return 'removed it'
-    end)
-  end
   if ends then
     remove_from(registry)
   end
@@ -72,7 +76,7 @@ local function bad_field()
 end
 
 -- The times in the registry and in P:ttls. A worker that is not known to live gets a life that ends now.
-local function look_at_registry()
+function look_at.registry()
   local permanent = w.permanent == '1'
   local is_endless = ends and tonumber(ends) == math.huge or false
   if ends ~= nil and (not ends or is_endless ~= permanent) then
@@ -94,10 +98,10 @@ local function look_at_registry()
 end
 
 -- More would be seen of a life only if the clock was set back: a heartbeat gives it a ttl. So much a clock may be off.
-local function look_at_length()
-  local SLACK_MS = 100
+local SLACK_MS = 100
+function look_at.length()
   local most = now_ms() + w.ttl + SLACK_MS
-  local registered = tonumber(redis.call('ZSCORE', registry, worker) or 0)
+  local registered = tonumber(try('ZSCORE', registry, worker) or 0)
   local until_ms = math.max(now_ms() + left, registered < math.huge and registered or 0)
   if until_ms > most then
     note_find(check, alive, string.format('lasts %.0f ms longer, with a ttl of %s ms: the clock of Redis was set back,'
@@ -108,7 +112,7 @@ local function look_at_length()
   end
 end
 
-local function look_at_liveness()
+function look_at.liveness()
   if liveness and liveness ~= w.epoch then
     note_find(check, alive, 'holds another epoch than the record', function()
       redis.call('SET', alive, w.epoch, 'KEEPTTL')
@@ -135,7 +139,7 @@ local function is_any_held(tokens)
   end
 end
 
-local function look_at_flag()
+function look_at.flag()
   if w.flag or not (is_any_held(try('HKEYS', P .. 'marks:' .. worker) or {})
       or is_any_held(try('HKEYS', P .. 'notes:' .. worker) or {})) then
     return
@@ -147,7 +151,7 @@ local function look_at_flag()
 end
 
 -- What commands have ended of their own: processes that were drawn, and that it does not hold any more.
-local function look_at_own_ends()
+function look_at.own_ends()
   for field, letter in pairs(w) do
     local token = string.match(field, '^e:(.*)$')
     if token and (not drawn_number(token, highest_drawn(P)) or not string.find(letter, '^[fbrx]%d*$')
@@ -171,8 +175,8 @@ local function is_of_older_release()
 end
 
 -- From when on it may be given what others hold too much of: a ttl after its start, and a ttl is a day at most.
-local function look_at_counts()
-  local COUNTS_AHEAD_MS = 2 * 86400000
+local COUNTS_AHEAD_MS = 2 * 86400000
+function look_at.counts()
   local at = whole(w.counts)
   if not at or at > now_ms() + COUNTS_AHEAD_MS then
     note_find(check, key, "has no valid 'counts', so it would be given nothing to share", function()
@@ -183,7 +187,7 @@ local function look_at_counts()
 end
 
 -- How many hands it has for each queue that it serves, and nothing of one that it has left.
-local function look_at_shares()
+function look_at.shares()
   for _, queue in ipairs(queues) do
     local limit, field = tonumber(w['q:' .. queue]), 's:' .. queue
     if limit and not whole(w[field]) then
@@ -200,7 +204,7 @@ local function look_at_shares()
   end
 end
 
-local function look_at_count()
+function look_at.count()
   local held = count_held(P, worker, queues)
   if held and held ~= whole(w.held) then
     note_find(check, key, 'says that it holds ' .. string.sub(w.held or 'nothing', 1, 40) .. ', but its sets hold '
@@ -223,19 +227,19 @@ if bad then
   end)
   return check.answer
 end
-look_at_registry()
+look_at.registry()
 if try('ZSCORE', registry, worker) then
   check.answer[2] = w.epoch
 end
-look_at_liveness()
-look_at_length()
-look_at_flag()
-look_at_own_ends()
+look_at.liveness()
+look_at.length()
+look_at.flag()
+look_at.own_ends()
 if not is_of_older_release() then
-  look_at_counts()
-  look_at_shares()
+  look_at.counts()
+  look_at.shares()
 end
 if ARGV[3] == '1' then
-  look_at_count()
+  look_at.count()
 end
 return check.answer

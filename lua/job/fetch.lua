@@ -25,15 +25,12 @@ for i = 1, flat and #flat or 0, 2 do
   record[flat[i]] = flat[i + 1]
   n_bytes = n_bytes + #flat[i] + #flat[i + 1]
 end
-if most > 0 and n_bytes > most then
-  return {E_TOO_BIG, n_bytes}
-end
 if record.state == 'running' and record.token == token and record.queue and #(record.place or '') == #token then
-  return {0, id, flat}
+  return most > 0 and n_bytes > most and {E_TOO_BIG, n_bytes} or {0, id, flat}
 end
 
 --- @include "available"
-if can_fail(P, queue) and can_mark(P, worker) and try('HLEN', P .. 'notes:' .. worker) then
+if can_fail(P, queue) and Jobs.are_sound(P, queue) and can_mark(P, worker) and try('HLEN', P .. 'notes:' .. worker) then
   redis.call('HDEL', set, 'j' .. token)
   Jobs.read_or_fail(P, queue, id, token, worker)
   unmark(P, worker, token)

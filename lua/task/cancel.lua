@@ -159,7 +159,7 @@ if holder == '' then
   end
 end
 count_cancelled(P, queue, gone)
-if twin and twin.state == 'running' and not Jobs.leave_home(P, twin) then
+if twin and Jobs.is_in_hands(P, twin) then
   local tokens = meant[twin.worker] or {}
   tokens[#tokens + 1] = twin.token
   meant[twin.worker] = tokens

@@ -18,10 +18,11 @@
 
 local P, holder, from = KEYS[1], ARGV[1], tonumber(ARGV[2])
 local list, now = P .. 'holds:' .. holder, now_ms()
+local PAGE = 200
 
 -- Those from the place on: {token, queue} each.
 local function read_page()
-  local PAGE, page = 200, {}
+  local page = {}
   for i, member in ipairs(redis.call('ZRANGE', list, from, from + PAGE - 1)) do
     page[i] = {string.sub(member, 1, TOKEN_LEN), string.sub(member, TOKEN_LEN + 2)}
   end
@@ -39,7 +40,7 @@ local queue = page[1][2]
 local set = P .. 'processing:' .. LEASE .. ':' .. queue
 
 -- The others are of no interest now.
-local function skip_queue()
+local function pass_queue()
   local n = 0
   while n < #page and page[n + 1][2] == queue do
     n = n + 1
@@ -75,32 +76,27 @@ local function count_marked(tokens)
   return n
 end
 
--- A function of its own: a script has no more than 200 variables.
-local function give_back_held()
-  local tokens, is_cut = find_held()
-  local marked = #tokens > 0 and count_marked(tokens) or 0
-  if #tokens > 0 then
-    local ends = carry_out_ends(P, LEASE, {'back', queue, #tokens, unpack(tokens)}, 1, true, now)
-    if ends.failed[1] then
-      return skip_queue()
-    end
-    for _, token in ipairs(tokens) do
-      redis.call('ZREM', P .. 'leases:' .. queue, token, 'j' .. token)
-      --- @inline "forget_holder"
-    end
-    try('HINCRBY', P .. 'queue:' .. queue, 'running', -#tokens)
-  end
-  hand_over_waiting(P, queue)
-  hand_over_jobs(P)
-  local is_all = not is_cut and redis.call('ZCARD', list) <= from
-  return {0, #tokens - marked, is_all and -1 or from, #page, ''}
-end
-
 if not can_move_due(P, queue, 'HLEN', P .. 'holders:' .. queue) then
-  return skip_queue()
+  return pass_queue()
 end
 redis.call('HDEL', P .. 'queue:' .. queue, '-') -- needs no memory, so that a full Redis allows the others
 if (tonumber(redis.call('HGET', P .. 'queue:' .. queue, 'due') or nil) or math.huge) <= now then
   move_due(P, queue, now)
 end
-return give_back_held()
+local tokens, is_cut = find_held()
+local marked = #tokens > 0 and count_marked(tokens) or 0
+if #tokens > 0 then
+  local ends = carry_out_ends(P, LEASE, {'back', queue, #tokens, unpack(tokens)}, 1, true, now)
+  if ends.failed[1] then
+    return pass_queue()
+  end
+  for _, token in ipairs(tokens) do
+    redis.call('ZREM', P .. 'leases:' .. queue, token, 'j' .. token)
+    --- @inline "forget_holder"
+  end
+  try('HINCRBY', P .. 'queue:' .. queue, 'running', -#tokens)
+end
+hand_over_waiting(P, queue)
+hand_over_jobs(P)
+local is_all = not is_cut and redis.call('ZCARD', list) <= from
+return {0, #tokens - marked, is_all and -1 or from, #page, ''}

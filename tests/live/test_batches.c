@@ -281,6 +281,38 @@ static void batches_lie_16_deep_at_most(void **state)
     checked_assert_clean(s);
 }
 
+/* A put lets the last member go, which was being cancelled: what follows the batch has its id by then. */
+static void a_put_sees_the_follower_that_it_has_caused(void **state)
+{
+    enum { MANY = 300 };
+    static char ids[MANY][8];
+    const char *args[4 * MANY + 16] = {"q", ""};
+    struct scene *s = *state;
+    size_t n = 2;
+    assert_ok(script_does(s, SCRIPT_PUT, "q", "", "waits-for", "data", "d"));
+    open_batch(s, "b", "");
+    assert_ok(script_does(s, SCRIPT_PUT, "q", "", "one", "data", "d", "batch", "b", "after", "waits-for"));
+    close_batch(s, "b");
+    damage_plant(s, "local place, n = call('HGET', P .. 'job:one', 'place'), 0\n"
+                    "for i = 1, #place do n = n * 32 + tonumber(string.sub(place, i, i), 32) end\n"
+                    "call('ZADD', P .. 'freed:clist', string.format('%.0f', n), 'one')\n"
+                    "call('ZADD', P .. 'ended', call('TIME')[1] * 1000 + 60000, 'clist')");
+    for (int i = 0; i <= MANY; i++) {
+        if (i > 0 && i < MANY)
+            snprintf(ids[i], sizeof ids[i], "n%d", i);
+        args[n++] = i == 0 ? "one" : i == MANY ? "b-end" : ids[i];
+        args[n++] = "data";
+        args[n++] = "e";
+        args[n++] = "";
+    }
+    args[n - 1] = NULL;
+    redisReply *reply = script_call_list(s, SCRIPT_PUT, args);
+    assert_int_equal(reply->element[0]->integer, MUSTER_E_EXISTS);
+    assert_string_equal(reply->element[2]->str, "b-end");
+    freeReplyObject(reply);
+    assert_followers(s, "b-end ");
+}
+
 /* ---- closed by its time ---- */
 
 static void a_batch_that_nobody_closes_is_closed_and_told(void **state)
@@ -684,6 +716,7 @@ int main(int argc, char **argv)
         batch_test(a_failed_job_keeps_the_id_that_a_follower_would_have),
         batch_test(a_nested_batch_is_one_member),
         batch_test(batches_lie_16_deep_at_most),
+        batch_test(a_put_sees_the_follower_that_it_has_caused),
         batch_test(a_batch_that_nobody_closes_is_closed_and_told),
         batch_test(a_member_that_comes_puts_the_close_off),
         batch_test(ended_batches_go_by_the_bounds_of_complete_jobs),

@@ -164,6 +164,95 @@ static void a_counter_of_tokens_that_is_too_high_does_not_count(void **state)
     }
 }
 
+/* Nobody knows how to cut that life: the others go on. */
+static void a_ttl_that_is_none_stops_nobody_when_the_clock_is_set_back(void **state)
+{
+    struct scene *s = *state;
+    struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1};
+    struct acting_worker odd = {.id = "odd", .queues = {"q"}, .hands = 1};
+    acting_start(&w, s);
+    acting_start(&odd, s);
+    raw_do(s->server->redis, "HSET %s:worker:odd ttl 1500.5", s->prefix);
+    damage_plant(s, "call('HSET', P .. 'beat', 'at', string.format('%.0f', call('TIME')[1] * 1000 + 3600000))");
+    assert_ok(acting_heartbeat(&w));
+    assert_in_range(raw_int(s->server->redis, "HGET %s:beat at", s->prefix), 1,
+                    raw_int(s->server->redis, "EVAL %s 0", "return redis.call('TIME')[1] * 1000 + 60000"));
+    acting_forget(&w);
+    acting_forget(&odd);
+}
+
+static void a_worker_is_looked_at_beside_a_registry_of_a_wrong_type(void **state)
+{
+    struct scene *s = *state;
+    struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1};
+    acting_start(&w, s);
+    damage_plant(s, "call('DEL', P .. 'registry') call('SET', P .. 'registry', 'x')");
+    assert_ok(script_does(s, SCRIPT_CHECK_WORKER, "0", "w", "0"));
+    acting_forget(&w);
+}
+
+/* A job runs, and another one of its key is held; its token. */
+static void run_with_one_held(struct scene *s, struct acting_worker *w, char token[12])
+{
+    assert_ok(script_does(s, SCRIPT_CONFIG, "q", "max_running_per_key", "1"));
+    put(s, "runs", "key", "k");
+    acting_start(w, s);
+    acting_take(w);
+    put(s, "second", "key", "k");
+    assert_state(s, "second", "held");
+    char *text = raw_string(s->server->redis, "HGET %s:job:runs token", s->prefix);
+    snprintf(token, 12, "%s", text);
+    free(text);
+}
+
+static void a_broken_job_is_not_half_forgotten(void **state)
+{
+    struct scene *s = *state;
+    struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1};
+    char token[12];
+    run_with_one_held(s, &w, token);
+    damage_plant(s, "call('DEL', P .. 'job:runs') call('SET', P .. 'job:runs', 'x') call('SET', P .. 'waiting:q', 'x')");
+    assert_int_equal(script_does(s, SCRIPT_FETCH, "w", token, "q", "0"), MUSTER_E_NOT_FOUND);
+    assert_int_equal(raw_int(s->server->redis, "HLEN %s:processing:w:q", s->prefix), 1);
+    damage_plant(s, "call('DEL', P .. 'waiting:q')");
+    assert_int_equal(script_does(s, SCRIPT_FETCH, "w", token, "q", "0"), MUSTER_E_NOT_FOUND);
+    assert_int_equal(raw_int(s->server->redis, "HLEN %s:processing:w:q", s->prefix), 0);
+    assert_int_equal(raw_int(s->server->redis, "HGET %s:failures:q g:broken", s->prefix), 1);
+    assert_state(s, "second", "waiting");
+    acting_forget(&w);
+}
+
+static void what_is_no_member_of_a_key_goes_when_it_is_met(void **state)
+{
+    struct scene *s = *state;
+    struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1};
+    char token[12];
+    run_with_one_held(s, &w, token);
+    raw_do(s->server->redis, "ZADD %s:keyed:q 0 001kh!", s->prefix);
+    acting_say(&w, "done", "q", token);
+    assert_state(s, "second", "waiting");
+    acting_forget(&w);
+}
+
+/* The id of a cancelled job has another one by now. */
+static void the_job_of_another_process_is_never_too_large(void **state)
+{
+    struct scene *s = *state;
+    struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1};
+    char token[12];
+    put(s, "a", "data", "d");
+    acting_start(&w, s);
+    acting_take(&w);
+    char *text = raw_string(s->server->redis, "HGET %s:job:a token", s->prefix);
+    snprintf(token, sizeof token, "%s", text);
+    free(text);
+    assert_int_equal(script_does(s, SCRIPT_FETCH, "w", token, "q", "10"), MUSTER_E_TOO_BIG);
+    assert_ok(script_does(s, SCRIPT_CANCEL_JOBS, "0", "a"));
+    put(s, "a", "data", "d");
+    assert_int_equal(script_does(s, SCRIPT_FETCH, "w", token, "q", "10"), MUSTER_E_NOT_FOUND);
+    acting_forget(&w);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +261,11 @@ int main(int argc, char **argv)
         live_test(a_home_of_a_wrong_type_does_not_keep_the_timer_busy),
         live_test(a_job_whose_record_is_broken_does_not_hold_its_key),
         live_test(a_counter_of_tokens_that_is_too_high_does_not_count),
+        live_test(a_ttl_that_is_none_stops_nobody_when_the_clock_is_set_back),
+        live_test(a_worker_is_looked_at_beside_a_registry_of_a_wrong_type),
+        live_test(a_broken_job_is_not_half_forgotten),
+        live_test(what_is_no_member_of_a_key_goes_when_it_is_met),
+        live_test(the_job_of_another_process_is_never_too_large),
     };
     return scene_run(tests, argc, argv);
 }

@@ -214,14 +214,17 @@ static void end_in_each_way_by_name(struct scene *s)
     assert_ok(muster_job_cancel(s->client, N_IDS("a"), 0, NULL, NULL));
     assert_err(muster_lease_give_back(s->client, t.rows[0].id), MUSTER_E_CANCELLED);
     job_put(s, "q", JOB_SPEC(.id = "b", .retries = MUSTER_ZERO));
-    assert_ok(muster_lease_retry(s->client, held(s, "q", &t), 0));
+    assert_err(muster_lease_retry(s->client, held(s, "q", &t), 0), MUSTER_E_EXHAUSTED);
     job_put(s, "q", JOB_SPEC(.id = "c", .retries = 1));
     assert_ok(muster_lease_retry(s->client, held(s, "q", &t), 0));
-    assert_ok(muster_lease_retry(s->client, held(s, "q", &t), 0));
+    assert_err(muster_lease_retry(s->client, held(s, "q", &t), 0), MUSTER_E_EXHAUSTED);
     job_put(s, "q", JOB_SPEC(.id = "d"));
     held(s, "q", &t);
     assert_ok(muster_worker_fail(s->client, "h", NULL));
     assert_ok(muster_lease_finish(s->client, held(s, "q", &t), NULL));
+    job_put(s, "q", JOB_SPEC(.id = "e"));
+    held(s, "q", &t);
+    job_put(s, "r", JOB_SPEC(.id = "e", .replace = 1));
 }
 
 /* The name is forgotten with the lease, and stands in all that is told of the job. */
@@ -234,7 +237,8 @@ static void who_held_a_lease_is_told_by_its_name(void **state)
                  "a:q:taken@h=h a:q:advanced@h=r a:r:put=q a:r:taken@h=h a:r:cancelled@h "
                  "b:q:put b:q:taken@h=h b:q:failed@h=failed-retries "
                  "c:q:put c:q:taken@h=h c:q:retried@h c:q:taken@h=h c:q:exhausted@h=1 c:q:failed@h=failed-retries "
-                 "d:q:put d:q:taken@h=h d:q:given-back@h=h d:q:taken@h=h d:q:completed@h=h ");
+                 "d:q:put d:q:taken@h=h d:q:given-back@h=h d:q:taken@h=h d:q:completed@h=h "
+                 "e:q:put e:q:taken@h=h e:r:moved@h=q ");
     assert_string_equal(job_look(*state, "d").history, "put taken=h given-back=h taken=h completed=h ");
 }
 

@@ -54,16 +54,27 @@ function Keys.count(P, queue, key, state)
     '(' .. head_of(key, string.char(string.byte(letter) + 1)))
 end
 
+-- The one at the end of a range where the command begins. What is no member goes when it is met.
+local function find_member(P, queue, command, from, to)
+  local keyed = P .. 'keyed:' .. queue
+  local member = redis.call(command, keyed, from, to, 'LIMIT', 0, 1)[1]
+  while member and not Keys.parse(member) do
+    redis.call('ZREM', keyed, member)
+    member = redis.call(command, keyed, from, to, 'LIMIT', 0, 1)[1]
+  end
+  return member
+end
+
 local function first_of(P, queue, key, state)
   local letter = LETTER[state]
-  return redis.call('ZRANGEBYLEX', P .. 'keyed:' .. queue, '[' .. head_of(key, letter),
-    '(' .. head_of(key, string.char(string.byte(letter) + 1)), 'LIMIT', 0, 1)[1]
+  return find_member(P, queue, 'ZRANGEBYLEX', '[' .. head_of(key, letter),
+    '(' .. head_of(key, string.char(string.byte(letter) + 1)))
 end
 
 local function last_of(P, queue, key, state)
   local letter = LETTER[state]
-  return redis.call('ZREVRANGEBYLEX', P .. 'keyed:' .. queue, '(' .. head_of(key, string.char(string.byte(letter) + 1)),
-    '[' .. head_of(key, letter), 'LIMIT', 0, 1)[1]
+  return find_member(P, queue, 'ZREVRANGEBYLEX', '(' .. head_of(key, string.char(string.byte(letter) + 1)),
+    '[' .. head_of(key, letter))
 end
 
 local limits = {}

@@ -99,13 +99,16 @@ local function keep_data(spec, old)
   spec.given.data = old.data
 end
 
--- Jobs of these ids that are being cancelled go here, before any record is read: others may move with them.
+-- Jobs of these ids that are being cancelled go here, before any record is read: others may move with them, and a batch
+-- that ends by this makes jobs, which may have ids of this call.
 local function let_go_cancelled(P, specs)
+  local has_gone = false
   for _, spec in ipairs(specs) do
     local job = not spec.is_new and #Jobs.cancelling_lists(P) > 0 and Jobs.read_head(P, spec.id)
-    if job then
-      Jobs.is_cancelled_now(P, job)
-    end
+    has_gone = (job and Jobs.is_cancelled_now(P, job)) or has_gone
+  end
+  for _, spec in ipairs(has_gone and specs or NONE) do
+    spec.is_new = nil
   end
 end
 
@@ -304,7 +307,6 @@ end
 local function change_old(P, call, spec, due)
   local job, given = spec.old, spec.given
   local from, what = job.queue, job.queue == call.queue and 'put' or 'moved'
-  job.lost_by = job.state == 'running' and job.worker or nil
   if job.state == 'failed' then
     Jobs.unended(P, job)
   end
@@ -335,6 +337,7 @@ local function put_one(P, call, spec)
   if spec.is_change and Jobs.leave_home(P, old) then
     Jobs.give_back(P, old, 'given-back')
   elseif old then
+    old.lost_by = old.state == 'running' and Jobs.name_of(P, old) or nil
     Jobs.take_away(P, old)
   end
   if spec.is_change then

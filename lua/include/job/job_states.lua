@@ -259,12 +259,14 @@ function Jobs.next_out(P, queue, n, has_returned)
   return line
 end
 
--- Only a list that is not longer is looked through for what is left of a broken job; a check looks through all.
-local BROKEN_SEARCH_MAX = 10000
+-- How many members this script may still look through for what is left of broken jobs; a check looks through all.
+local broken_search_left = 10000
 
 local function find_broken(P, key, id, id_in)
   local found, n = {}, try('ZCARD', key) or 0
-  for from = 0, n <= BROKEN_SEARCH_MAX and n - 1 or -1, CHUNK do
+  local may_search = n <= broken_search_left
+  broken_search_left = broken_search_left - (may_search and n or 0)
+  for from = 0, may_search and n - 1 or -1, CHUNK do
     for _, member in ipairs(redis.call('ZRANGE', key, from, from + CHUNK - 1)) do
       found[#found + 1] = id_in(member) == id and member or nil
     end

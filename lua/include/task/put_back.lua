@@ -54,27 +54,24 @@ local function put_back_job(P, queue, token, id, why)
   end
 end
 
--- One script brings at most this many jobs to their places.
-local SETTLED_MAX = 200
-local settled = 0 -- by this script, or other work that cost as much
-
--- Where a home has a wrong type, somebody looks again after this time.
-local HOME_PAUSE_MS = 1000
+-- One script brings at most `most` jobs to their places. `n`: by this script, or other work that cost as much. Where a
+-- home has a wrong type, somebody looks again after a pause.
+local Settled = {most = 200, n = 0, pause_ms = 1000}
 
 -- When somebody is to look at the jobs that came back and are not at their places, ms; math.huge: there are none.
 local function when_to_settle(P, queue)
   if select(2, count_returned(P, queue)) > 0 then
     return now_ms()
   end
-  return passed_jobs[queue] and now_ms() + HOME_PAUSE_MS or math.huge
+  return Passed.jobs[queue] and now_ms() + Settled.pause_ms or math.huge
 end
 
 -- One job that came back. Nothing is done where its home has a wrong type.
-local function settle_one(P, queue, member)
+function Settled.one(P, queue, member)
   local field, home = parse_returned(member)
   local id = field and try('HGET', home_key(P, home, queue), field)
   if field and id == nil then
-    return pass_over(passed_jobs, queue)
+    return Passed.add(Passed.jobs, queue)
   end
   remove_returned(P, queue, member, field or '', home or NO_HOME)
   if id then
@@ -85,12 +82,12 @@ end
 
 -- Brings jobs that came back to their places, the first ones taken first. If some are left, they are due at once.
 local function settle(P, queue)
-  local key, passed = P .. 'returned:' .. queue, passed_jobs[queue] or 0
-  local room = passed < PASSED_MAX and math.max(0, math.floor(SETTLED_MAX - settled)) or 0
+  local key, passed = P .. 'returned:' .. queue, Passed.jobs[queue] or 0
+  local room = passed < Passed.most and math.max(0, math.floor(Settled.most - Settled.n)) or 0
   local members = room > 0 and redis.call('ZREVRANGEBYSCORE', key, '(0', '-inf', 'LIMIT', passed, room) or {}
-  settled = settled + #members
+  Settled.n = Settled.n + #members
   for _, member in ipairs(members) do
-    settle_one(P, queue, member)
+    Settled.one(P, queue, member)
   end
   if #members > 0 then
     clear_if_none_returned(P, queue)

@@ -98,21 +98,20 @@ local function return_task(P, worker, queue, field, task)
 end
 
 -- Where members were met whose home has a wrong type: those stay, and this script passes over them. So it counts them
--- no more, and looks behind them. Queue -> how many tasks, how many jobs; after PASSED_MAX the others of the queue
--- stay, too.
-local PASSED_MAX = 1000
-local passed_tasks, passed_jobs = {}, {}
+-- no more, and looks behind them. Queue -> how many tasks, how many jobs; after `most` the others of the queue stay,
+-- too. One table, because a script may have 200 names at once.
+local Passed = {most = 1000, tasks = {}, jobs = {}}
 
-local function pass_over(passed, queue)
+function Passed.add(passed, queue)
   local n = (passed[queue] or 0) + 1
-  passed[queue] = n < PASSED_MAX and n or math.huge
+  passed[queue] = n < Passed.most and n or math.huge
 end
 
 -- How many tasks came back; and how many jobs that have not gone to their place yet.
 local function count_returned(P, queue)
   local all = try('ZCARD', P .. 'returned:' .. queue) or 0
   local jobs = all > 0 and redis.call('ZCOUNT', P .. 'returned:' .. queue, '-inf', '(0') or 0
-  return math.max(0, all - jobs - (passed_tasks[queue] or 0)), math.max(0, jobs - (passed_jobs[queue] or 0))
+  return math.max(0, all - jobs - (Passed.tasks[queue] or 0)), math.max(0, jobs - (Passed.jobs[queue] or 0))
 end
 
 -- Takes a member out, whose bytes are elsewhere by now.
@@ -162,16 +161,16 @@ end
 -- there is none; the second value: is it too much for one script?
 local function first_returned(P, queue)
   local key = P .. 'returned:' .. queue
-  while (passed_tasks[queue] or 0) < PASSED_MAX do
+  while (Passed.tasks[queue] or 0) < Passed.most do
     local member, score = unpack(redis.call('ZRANGEBYSCORE', key, 0, '+inf', 'WITHSCORES', 'LIMIT',
-      passed_tasks[queue] or 0, 1))
+      Passed.tasks[queue] or 0, 1))
     if not member then
       return nil, false
     end
     local field, home = parse_returned(member)
     local task = field and try('HGET', home_key(P, home, queue), field)
     if task == nil and field then
-      pass_over(passed_tasks, queue)
+      Passed.add(Passed.tasks, queue)
     elseif task and not may_move(#task) then
       return nil, true
     elseif task then

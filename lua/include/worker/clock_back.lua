@@ -5,6 +5,7 @@
 ]]
 --- @include "silence"
 --- @include "try"
+--- @include "whole"
 
 -- At most so many workers, queues and lists are looked at in one script.
 local ClockBack = {most = 1000}
@@ -19,7 +20,7 @@ end
 function ClockBack.cut_life(P, worker, ends, now)
   local key = P .. 'worker:' .. worker
   local record = try('HMGET', key, 'ttl', 'counts') or {}
-  local ttl = math.min(tonumber(record[1] or nil) or 0, TTL_MOST)
+  local ttl = math.min(whole(record[1]) or 0, TTL_MOST)
   if ttl < 1 then
     return false
   end

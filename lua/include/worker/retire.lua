@@ -156,7 +156,7 @@ local function give_back(P, worker, queue, set, epoch, names)
     add_returned(P, queue, home.home, home.fields, firsts)
     n = n + #home.fields
   end
-  settled = settled + n / SETTLING_COST
+  Settled.n = Settled.n + n / SETTLING_COST
   if next(firsts) then
     redis.call('DEL', firsts_key(P, worker, queue))
   end
