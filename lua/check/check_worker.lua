@@ -31,19 +31,14 @@ for i = 1, #record, 2 do
   w[record[i]] = record[i + 1]
 end
 
-local function remove_from(zset)
-  note_find(check, zset, "names the worker '" .. worker .. "', which has no record", function()
-    redis.call('ZREM', zset, worker)
-    return 'removed it'
-  end)
-end
-
 local function look_for_remains()
-  if ends then
-    remove_from(registry)
-  end
-  if pace then
-    remove_from(ttls)
+  for _, zset in ipairs({ends and registry or '', pace and ttls or ''}) do
+    if zset ~= '' then
+      note_find(check, zset, "names the worker '" .. worker .. "', which has no record", function()
+        redis.call('ZREM', zset, worker)
+        return 'removed it'
+      end)
+    end
   end
   if liveness then
     note_find(check, alive, 'is the liveness key of a worker that has no record', function()
@@ -95,8 +90,8 @@ local function look_at_registry()
 end
 
 -- More would be seen of a life only if the clock was set back: a heartbeat gives it a ttl. So much a clock may be off.
-local SLACK_MS = 100
 local function look_at_length()
+  local SLACK_MS = 100
   local most = now_ms() + w.ttl + SLACK_MS
   local registered = tonumber(redis.call('ZSCORE', registry, worker) or 0)
   local until_ms = math.max(now_ms() + left, registered < math.huge and registered or 0)
@@ -172,8 +167,8 @@ local function is_of_older_release()
 end
 
 -- From when on it may be given what others hold too much of: a ttl after its start, and a ttl is a day at most.
-local COUNTS_AHEAD_MS = 2 * 86400000
 local function look_at_counts()
+  local COUNTS_AHEAD_MS = 2 * 86400000
   local at = whole(w.counts)
   if not at or at > now_ms() + COUNTS_AHEAD_MS then
     note_find(check, key, "has no valid 'counts', so it would be given nothing to share", function()

@@ -76,27 +76,32 @@ local function count_marked(tokens)
   return n
 end
 
+-- A function of its own, because a script's own locals are at most 200, and most of them are its pieces'.
+local function give_back()
+  redis.call('HDEL', P .. 'queue:' .. queue, '-') -- needs no memory, so that a full Redis allows the others
+  if (tonumber(redis.call('HGET', P .. 'queue:' .. queue, 'due') or nil) or math.huge) <= now then
+    move_due(P, queue, now)
+  end
+  local tokens, is_cut = find_held()
+  local marked = #tokens > 0 and count_marked(tokens) or 0
+  if #tokens > 0 then
+    local ends = carry_out_ends(P, LEASE, {'back', queue, #tokens, unpack(tokens)}, 1, true, now)
+    if ends.failed[1] then
+      return pass_over()
+    end
+    for _, token in ipairs(tokens) do
+      redis.call('ZREM', P .. 'leases:' .. queue, token, 'j' .. token)
+      --- @inline "forget_holder"
+    end
+    try('HINCRBY', P .. 'queue:' .. queue, 'running', -#tokens)
+  end
+  hand_over_waiting(P, queue)
+  hand_over_jobs(P)
+  local is_all = not is_cut and redis.call('ZCARD', list) <= from
+  return {0, #tokens - marked, is_all and -1 or from, #page, ''}
+end
+
 if not can_move_due(P, queue, 'HLEN', P .. 'holders:' .. queue) then
   return pass_over()
 end
-redis.call('HDEL', P .. 'queue:' .. queue, '-') -- needs no memory, so that a full Redis allows the others
-if (tonumber(redis.call('HGET', P .. 'queue:' .. queue, 'due') or nil) or math.huge) <= now then
-  move_due(P, queue, now)
-end
-local tokens, is_cut = find_held()
-local marked = #tokens > 0 and count_marked(tokens) or 0
-if #tokens > 0 then
-  local ends = carry_out_ends(P, LEASE, {'back', queue, #tokens, unpack(tokens)}, 1, true, now)
-  if ends.failed[1] then
-    return pass_over()
-  end
-  for _, token in ipairs(tokens) do
-    redis.call('ZREM', P .. 'leases:' .. queue, token, 'j' .. token)
-    --- @inline "forget_holder"
-  end
-  try('HINCRBY', P .. 'queue:' .. queue, 'running', -#tokens)
-end
-hand_over_waiting(P, queue)
-hand_over_jobs(P)
-local is_all = not is_cut and redis.call('ZCARD', list) <= from
-return {0, #tokens - marked, is_all and -1 or from, #page, ''}
+return give_back()
