@@ -14,7 +14,8 @@
  *   GAP    between here and the next READY of this queue events may have been missed. It comes when a connection breaks,
  *          when the scripts cannot be told for too long that somebody listens, and when the program has taken nothing for
  *          so long that the bound is reached (`max_heard`, `max_bytes`). Before the first READY it comes once, if
- *          listening cannot begin, with the reason
+ *          listening cannot begin, with the reason. It comes again if an outage turns out to be what somebody must mend:
+ *          E_DENIED, E_FORMAT, E_INVALID
  * A program that must not miss anything looks at the queue, or the jobs, after each READY. Events that are missed for
  * another reason: Redis lost its data (FLUSHALL); a cluster's nodes were cut off from each other.
  *
@@ -52,8 +53,8 @@ struct muster_listener_options {
     const struct muster_client_options *client;
 
     /* So much is kept that the program has not taken: events, and bytes of theirs. What comes beyond is dropped, and a
-     * GAP tells so. One event with more bytes is kept if nothing else is there. Each READY and GAP is kept: two for
-     * each queue and outage. */
+     * GAP tells so. One event with more bytes is kept if nothing else is there. Each READY and GAP is kept: three at
+     * most for each queue and outage. */
     size_t max_heard; /* MUSTER_LISTENER_HEARD_DEFAULT */
     size_t max_bytes; /* MUSTER_LISTENER_BYTES_DEFAULT */
 };
