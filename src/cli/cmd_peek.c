@@ -68,10 +68,10 @@ static int print_delayed(const struct muster_delayed_task *row, void *arg)
         {.text = row->data, .len = row->len},
     };
     looking->n++;
-    warn_of_cut(row->position, row->len, row->whole_len);
     if (looking->is_json)
-        out_json(delayed_columns, cells);
-    else if (out_text("%s\t", text_time(due, row->due_at_ms)) == 0 && out_bytes(row->data, row->len) == 0)
+        return out_json(delayed_columns, cells), out_error() != 0;
+    warn_of_cut(row->position, row->len, row->whole_len);
+    if (out_text("%s\t", text_time(due, row->due_at_ms)) == 0 && out_bytes(row->data, row->len) == 0)
         out_bytes("\n", 1);
     return out_error() != 0;
 }
