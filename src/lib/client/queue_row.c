@@ -18,11 +18,11 @@
 #define COUNT_MAX (INT64_C(1) << 53)
 
 /* X(field of P:queue:<q>) */
-#define SETTINGS(X)                                                                                                 \
-    X(running)                                                                                                      \
-    X(paused)                                                                                                       \
-    X(cancelled) X(dropped) X(out) X(jobs_in) X(jobs_out) X(ages) X(unordered) X(share) X(hands) X(moved) X(stalls) \
-        X(deaths)
+#define SETTINGS(X) \
+    X(running)      \
+    X(paused)       \
+    X(cancelled)    \
+    X(dropped) X(out) X(jobs_in) X(jobs_out) X(ages) X(unordered) X(share) X(hands) X(moved) X(stalls) X(deaths)
 
 enum setting {
 #define SETTING(name) SETTING_##name,
