@@ -211,7 +211,8 @@ static void a_broken_job_is_not_half_forgotten(void **state)
     struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1};
     char token[12];
     run_with_one_held(s, &w, token);
-    damage_plant(s, "call('DEL', P .. 'job:runs') call('SET', P .. 'job:runs', 'x') call('SET', P .. 'waiting:q', 'x')");
+    damage_plant(s,
+                 "call('DEL', P .. 'job:runs') call('SET', P .. 'job:runs', 'x') call('SET', P .. 'waiting:q', 'x')");
     assert_int_equal(script_does(s, SCRIPT_FETCH, "w", token, "q", "0"), MUSTER_E_NOT_FOUND);
     assert_int_equal(raw_int(s->server->redis, "HLEN %s:processing:w:q", s->prefix), 1);
     damage_plant(s, "call('DEL', P .. 'waiting:q')");
