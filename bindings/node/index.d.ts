@@ -149,9 +149,12 @@ export interface ProcessInfo {
   endsAtMs: number;
   cancelled: boolean;
   progress: string;
+  /** processes() gives at most 64 KiB of it. */
   task: Buffer;
   /** The name under which its lease was taken; null: none, or it is a worker's. */
   holder: string | null;
+  /** How many bytes the task has. */
+  wholeLen: number;
 }
 
 /** One end of endMany(): struct muster_lease_end. */
@@ -216,7 +219,10 @@ export interface Failure {
   message: Buffer | null;
   failedAtMs: number;
   job: string | null;
+  /** At most 64 KiB of it. */
   task: Buffer;
+  /** How many bytes the task has. */
+  wholeLen: number;
   /** The name under which the lease of that process was taken; null: none, or it was a worker's. */
   holder: string | null;
 }
@@ -305,9 +311,9 @@ export class Client {
   /** Extends many, with the same options for each. Resolves as endMany(). An option that is not allowed is the error of all. */
   extendMany(processes: string[], options: { leaseMs?: number; progress?: string; data?: Bytes }):
     Promise<(MusterError | null)[]>;
-  /** The next out is the first. */
+  /** The next out is the first. `data` has at most 64 KiB; `wholeLen` says how many bytes there are. */
   peek(queue: string, options?: { from?: number; n?: number }):
-    Promise<{ position: number; data: Buffer; job: string | null }[]>;
+    Promise<{ position: number; data: Buffer; job: string | null; wholeLen: number }[]>;
   queues(): Promise<QueueInfo[]>;
   pause(queue: string): Promise<void>;
   resume(queue: string): Promise<void>;

@@ -14,9 +14,15 @@
  *   GAP    between here and the next READY of this queue events may have been missed. It comes when a connection breaks,
  *          when the scripts cannot be told for too long that somebody listens, and when the program has taken nothing for
  *          so long that the bound is reached (`max_heard`, `max_bytes`). Before the first READY it comes once, if
- *          listening cannot begin, with the reason
+ *          listening cannot begin, with the reason. It comes again if an outage turns out to be what somebody must mend:
+ *          E_DENIED, E_FORMAT, E_INVALID
  * A program that must not miss anything looks at the queue, or the jobs, after each READY. Events that are missed for
  * another reason: Redis lost its data (FLUSHALL); a cluster's nodes were cut off from each other.
+ *
+ * When a Sentinel replaces a master that lives (SENTINEL FAILOVER), that one goes on as a master for up to ten seconds. So
+ * a listener asks a sentinel every second which one it is. The GAP comes within about two seconds then, and is about as
+ * long before it as well: its words say how long ago the old master was still named. If no sentinel can be asked
+ * meanwhile, it comes when the old one becomes a replica.
  *
  * Threads. muster_listener_add(), _remove() and _error() may be called by any thread. Only muster_listener_next() is
  * for one thread at a time, and muster_listener_free() is the last call of all. In a child of fork() calls that may
@@ -47,8 +53,8 @@ struct muster_listener_options {
     const struct muster_client_options *client;
 
     /* So much is kept that the program has not taken: events, and bytes of theirs. What comes beyond is dropped, and a
-     * GAP tells so. One event with more bytes is kept if nothing else is there. Each READY and GAP is kept: two for
-     * each queue and outage. */
+     * GAP tells so. One event with more bytes is kept if nothing else is there. Each READY and GAP is kept: three at
+     * most for each queue and outage. */
     size_t max_heard; /* MUSTER_LISTENER_HEARD_DEFAULT */
     size_t max_bytes; /* MUSTER_LISTENER_BYTES_DEFAULT */
 };

@@ -25,9 +25,9 @@ end
 
 local result, at = {0, 0}, 2
 while ARGV[at] do
-  local n = tonumber(ARGV[at])
-  local is_read = string.find(reads, ' ' .. ARGV[at + 1] .. ' ', 1, true)
-  local answer = is_read and try(ARGV[at + 1], P .. ARGV[at + 2], unpack(ARGV, at + 3, at + n))
+  local n, name = tonumber(ARGV[at]), ARGV[at + 1]
+  local answer = string.find(reads, ' ' .. name .. ' ', 1, true)
+    and try(name, P .. ARGV[at + 2], unpack(ARGV, at + 3, at + n))
   result[#result + 1] = answer and cut(answer) or false
   at = at + n + 1
 end

@@ -17,6 +17,7 @@
 #include "complain.h"
 #include "connection.h"
 #include "known.h"
+#include "need.h"
 #include "now.h"
 #include "out.h"
 #include "text.h"
@@ -69,16 +70,17 @@ static int wanted_kinds(const struct opt_value *value)
 /* ---- what was heard ---- */
 
 /*
- *   n_ready    of so many queues everything is heard
+ *   is_ready   of these operands everything is heard
  *   has_begun  of all of them, once
- *   is_gap     somebody has been told of it
+ *   gap_err    somebody has been told of a gap for this reason; MUSTER_OK: of none
  *   code       of an end before it has begun
  */
 struct listening {
     const struct call *call;
     struct muster_listener *listener;
-    size_t n_ready;
-    bool has_begun, is_gap, is_over;
+    bool *is_ready;
+    bool has_begun, is_over;
+    int gap_err;
     int code;
 };
 
@@ -128,34 +130,46 @@ static void print_line(const struct muster_heard *e)
     out_text("\n");
 }
 
-static void note_ready(struct listening *l)
+/* Returns whether all are ready now. */
+static bool mark(struct listening *l, const char *queue, bool is_ready)
 {
-    l->n_ready++;
-    if (l->n_ready < l->call->n_operands || (l->has_begun && !l->is_gap))
+    bool are_all = true;
+    for (size_t i = 0; i < l->call->n_operands; i++) {
+        if (strcmp(l->call->operands[i], queue) == 0)
+            l->is_ready[i] = is_ready;
+        are_all &= l->is_ready[i];
+    }
+    return are_all;
+}
+
+static void note_ready(struct listening *l, const struct muster_heard *ready)
+{
+    if (!mark(l, ready->queue, true) || (l->has_begun && l->gap_err == MUSTER_OK))
         return;
     complain(l->call, l->has_begun ? "listens again" : "listens");
     l->has_begun = true;
-    l->is_gap = false;
+    l->gap_err = MUSTER_OK;
 }
 
-/* One line for all queues: they mostly go together. */
+/* One line for all queues: they mostly go together. Another one if the reason is another: the first was perhaps only
+ * that the connection broke. */
 static void note_gap(struct listening *l, const struct muster_heard *gap)
 {
-    const bool was_told = l->is_gap;
-    l->n_ready -= l->n_ready > 0;
-    l->is_gap = true;
+    const int told = l->gap_err;
+    mark(l, gap->queue, false);
+    l->gap_err = gap->err;
     if (!l->has_begun) {
         l->code = complain_error(l->call, gap->err, gap->text);
         l->is_over = true;
-    } else if (!was_told) {
-        complain(l->call, "from now on events may be missed: %s", gap->text);
+    } else if (told != gap->err) {
+        complain(l->call, "%s: %s", told == MUSTER_OK ? "from now on events may be missed" : "keeps trying", gap->text);
     }
 }
 
 static void note(struct listening *l, const struct muster_heard *e)
 {
     if (e->type == MUSTER_HEARD_READY)
-        note_ready(l);
+        note_ready(l, e);
     else if (e->type == MUSTER_HEARD_GAP)
         note_gap(l, e);
     else if (l->call->common[OPT_JSON].set)
@@ -272,8 +286,10 @@ static int run(const struct call *call)
         code = open_listener(call, &l.listener);
     if (code != EXIT_DONE)
         return code;
+    l.is_ready = need(calloc(call->n_operands, sizeof *l.is_ready));
     code = listen(&l);
     muster_listener_free(l.listener);
+    free(l.is_ready);
     return code;
 }
 

@@ -15,17 +15,13 @@
 #include "text.h"
 
 static const struct out_column columns[] = {
-    {NULL, "position", OUT_COUNT},
-    {NULL, "job", OUT_TEXT},
-    {NULL, "task", OUT_BYTES},
-    {NULL, NULL, OUT_TEXT},
+    {NULL, "position", OUT_COUNT}, {NULL, "job", OUT_TEXT}, {NULL, "len", OUT_COUNT},
+    {NULL, "task", OUT_BYTES},     {NULL, NULL, OUT_TEXT},
 };
 
 static const struct out_column delayed_columns[] = {
-    {NULL, "position", OUT_COUNT},
-    {NULL, "due_at_ms", OUT_TIME},
-    {NULL, "task", OUT_BYTES},
-    {NULL, NULL, OUT_TEXT},
+    {NULL, "position", OUT_COUNT}, {NULL, "due_at_ms", OUT_TIME}, {NULL, "len", OUT_COUNT},
+    {NULL, "task", OUT_BYTES},     {NULL, NULL, OUT_TEXT},
 };
 
 struct looking {
@@ -48,13 +44,14 @@ static int print_row(const struct muster_task *row, void *arg)
     const struct out_cell cells[] = {
         {.number = (int64_t)row->position},
         {.text = row->job},
+        {.number = (int64_t)row->whole_len},
         {.text = row->len > 0 ? row->data : "", .len = row->len},
     };
     looking->n++;
-    warn_of_cut(row->position, row->len, row->whole_len);
     if (looking->is_json)
-        out_json(columns, cells);
-    else if (out_bytes(row->data, row->len) == 0)
+        return out_json(columns, cells), out_error() != 0;
+    warn_of_cut(row->position, row->len, row->whole_len);
+    if (out_bytes(row->data, row->len) == 0)
         out_bytes("\n", 1);
     return out_error() != 0;
 }
@@ -67,13 +64,14 @@ static int print_delayed(const struct muster_delayed_task *row, void *arg)
     const struct out_cell cells[] = {
         {.number = (int64_t)row->position},
         {.number = row->due_at_ms},
+        {.number = (int64_t)row->whole_len},
         {.text = row->data, .len = row->len},
     };
     looking->n++;
-    warn_of_cut(row->position, row->len, row->whole_len);
     if (looking->is_json)
-        out_json(delayed_columns, cells);
-    else if (out_text("%s\t", text_time(due, row->due_at_ms)) == 0 && out_bytes(row->data, row->len) == 0)
+        return out_json(delayed_columns, cells), out_error() != 0;
+    warn_of_cut(row->position, row->len, row->whole_len);
+    if (out_text("%s\t", text_time(due, row->due_at_ms)) == 0 && out_bytes(row->data, row->len) == 0)
         out_bytes("\n", 1);
     return out_error() != 0;
 }

@@ -119,6 +119,13 @@ web() { # OPTION...
     leave web
 }
 answers() { python3 "$(dirname "$0")/web_ask.py" "$1" GET /metrics </dev/null | grep "^$2" >"$tmp/said"; }
+# silent VERB...: it hears nothing, and asks whether Redis is there
+silent() {
+    background silent "$@"
+    wait_for or_denied has_asked
+    leave silent
+}
+has_asked() { redis INFO commandstats | grep -q '^cmdstat_ping:'; }
 viewer_looks() { look; }
 viewer_web() { web --read-only; }
 viewer_elsewhere() {
@@ -176,6 +183,7 @@ worker_burst() {
     wait_for or_denied has_ended worker
     leave worker
 }
+worker_silent() { silent take other --wait 1h; }
 worker_elsewhere() {
     url+='?db=3'
     background waiter take other --wait 1h
@@ -217,6 +225,7 @@ operator_listens() {
     wait_for or_denied listens_to NUMSUB muster_mail_done
     leave listen
 }
+operator_silent() { silent events --timeout 1h; }
 operator_web() { web; }
 operator_elsewhere() {
     url+='?db=3'

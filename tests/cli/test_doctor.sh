@@ -96,7 +96,7 @@ lacks() {
             fail "$right is not named: $(cat "$tmp/out" "$tmp/err")"
     done
 }
-few=(@hash @list @set @sortedset eval evalsha exists del unlink rename type persist pexpire pttl time scan publish spublish)
+few=(@hash @list @set @sortedset eval evalsha exists del unlink rename type persist pexpire pttl time scan publish spublish ping)
 redis ACL SETUSER work "${few[@]/#/-}" >"$tmp/said"
 lacks "${few[@]}"
 redis ACL SETUSER work "${few[@]/#/+}" -@string >"$tmp/said" # the format cannot be read: nothing else can be tried

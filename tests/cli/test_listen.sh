@@ -104,6 +104,16 @@ redis ACL SETUSER deaf on '>pw' '~*' '&*' +@all -evalsha -eval >said
 check_exit 77 "$MUSTER" listen q --url "unix://deaf:pw@$socket"
 check_out ''
 grep -q denied err || fail "it said: $(cat err)"
+redis ACL SETUSER loser on '>pw' '~*' '&*' +@all >said
+start loser "$MUSTER" listen q r --url "unix://loser:pw@$socket"
+wait_for says loser listens
+redis ACL SETUSER loser resetchannels >said
+wait_for says loser 'keeps trying: '
+grep -q 'keeps trying: .*NOPERM' loser.err || fail "it said: $(cat loser.err)"
+redis ACL SETUSER loser '&*' >said
+wait_for says loser 'listens again'
+(($(wc -l <loser.err) == 4)) || fail "it said: $(cat loser.err)"
+end loser INT 0
 
 check_usage listen
 check_err 'QUEUE is missing'

@@ -131,9 +131,9 @@ check_out $'p-2\np-1\np-1b\nt1\nt2\np5\np5b'
 ok peek order -n 4 --offset 2
 check_out $'p-1b\nt1\nt2\np5'
 ok peek order -n 1 --offset 4 --json
-check_out '{"position":4,"task":"t2"}'
+check_out '{"position":4,"len":2,"task":"t2"}'
 ok peek order -n 1 --offset 6 --json
-grep -qE '^\{"position":6,"job":"[0-9a-f]{32}","task":"p5b"\}$' out || fail "no job: $(cat out)"
+grep -qE '^\{"position":6,"job":"[0-9a-f]{32}","len":3,"task":"p5b"\}$' out || fail "no job: $(cat out)"
 ok peek order --offset 7
 check_out ''
 check_taken order 10 'p-2 p-1 p-1b t1 t2 p5 p5b'
@@ -267,7 +267,7 @@ grep -q '"group":"exit-3".*"task":"x"' out || fail "failed: $(cat out)"
 ok replay flaky --all
 check_exit 4 "$MUSTER" enqueue flaky --unique x
 ok peek flaky --json
-check_out '{"position":0,"task":"x"}'
+check_out '{"position":0,"len":1,"task":"x"}'
 ok cancel flaky x
 check_out 'x: 1 removed, 0 running told to stop'
 ok stats --queue flaky --json

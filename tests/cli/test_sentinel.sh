@@ -5,7 +5,9 @@
 #  1. a worker and a producer find the master by any sentinel that is there; a name that no sentinel knows is refused
 #     doctor names the master, its replicas, one that is late, and that min-replicas-to-write is 0
 #     and that all replicas must confirm, or a failover may lose what was confirmed
-#  2. the master is killed, and comes back as a replica: the worker goes on at the new one by itself. A producer with
+#  2. a master that lives is replaced: long before it becomes a replica, who listens at it is told that events may be
+#     missed, what is not heard lies there, and a worker goes to the new one, before its peers there take it for dead
+#  3. the master is killed, and comes back as a replica: the worker goes on at the new one by itself. A producer with
 #     replicas=2 that repeats each task under its request id until it is acknowledged loses none and runs none twice
 #     that was confirmed once, but what was in the worker's hands
 # The long form, test_sentinel.sh ROUNDS: masters that are killed, and failovers of masters that live, in turn.
@@ -58,7 +60,8 @@ start_redis_server r2 --replicaof 127.0.0.1 "${ports[r0]}"
 wait_for has_replicas r0 2
 for s in s0 s1 s2; do start_sentinel $s; done
 for s in s0 s1 s2; do wait_for knows_all $s; done
-hosts=127.0.0.1:1,127.0.0.1:${ports[s0]},127.0.0.1:${ports[s1]},127.0.0.1:${ports[s2]}
+sentinels=127.0.0.1:${ports[s0]},127.0.0.1:${ports[s1]},127.0.0.1:${ports[s2]}
+hosts=127.0.0.1:1,$sentinels
 
 # ---- 1: the first sentinel is not there
 export MUSTER_URL=redis+sentinel://$hosts/queue
@@ -93,6 +96,52 @@ wait_for is_late
 kill -CONT "${pids[r2]}"
 
 # ---- 2
+export MUSTER_URL=redis+sentinel://$sentinels/queue
+start listen bash -c 'exec "$0" listen z --kind cancelled 2>&1' "$checked"
+start events "$MUSTER" events
+start steady "$MUSTER" work y --print
+heard() { grep -cE "${1:-^cancelled}" "$tmp/listen.out"; }
+heard_n() { (($(heard) >= $1)); }
+listens() { (($(heard ': listens') >= 1)) && says events listens && says steady 'takes tasks'; }
+wait_for listens
+canceller() {
+    local i=0
+    while [[ ! -e cancelled_all ]]; do
+        i=$((i + 1))
+        "$MUSTER" enqueue z $i >/dev/null && "$MUSTER" cancel z $i >/dev/null
+    done
+    echo $i >cancelled_n
+} 2>>canceller.log
+canceller &
+pids[canceller]=$!
+wait_for heard_n 2
+succeeds() { [[ $(redis-cli -p "$@") == OK ]]; }
+wait_for succeeds "${ports[s1]}" SENTINEL FAILOVER queue
+wait_for names s1 r0
+listens_again() { (($(heard 'listens again') >= 1)); }
+wait_for listens_again
+is_role r0 master || fail "told only after the old master has become a replica: $(cat listen.out)"
+grep -q 'may be missed: .*the Sentinel names another master now, .* ms ago it still named this one' listen.out ||
+    fail "no reason: $(cat listen.out)"
+check_end events 69
+says events 'the Sentinel names another master now' || fail "no reason: $(cat events.err)"
+is_role r0 master || fail "events ended only after the old master has become a replica: $(cat events.err)"
+wait_for says steady 'Redis is back'
+is_role r0 master || fail "the worker stayed until the old master became a replica: $(cat steady.err)"
+wait_for heard_n $(($(heard) + 2))
+touch cancelled_all
+wait "${pids[canceller]}"
+unset 'pids[canceller]'
+heard_last() { grep -q "^cancelled.*[^0-9]$(<cancelled_n)$" "$tmp/listen.out"; }
+wait_for heard_last
+awk -F '\t' '/^cancelled/ { if ($4 <= n || ($4 != n + 1 && !gap)) exit 1; n = $4; gap = 0 } /may be missed/ { gap = 1 }' \
+    listen.out || fail "missed without a word: $(cat listen.out)"
+end listen TERM 0
+end steady TERM 0
+succeeds "${ports[r0]}" REPLICAOF 127.0.0.1 "$(redis-cli -p "${ports[s1]}" SENTINEL GET-MASTER-ADDR-BY-NAME queue | tail -n 1)"
+
+# ---- 3
+export MUSTER_URL=redis+sentinel://$hosts/queue
 start worker "$MUSTER" work q --id w --print
 took() { grep -qxF -- "$1" "$tmp/worker.out"; }
 wait_for took first
@@ -123,7 +172,6 @@ replace_master() {
     wait_for succeeds "${ports[s1]}" SENTINEL FAILOVER queue
     wait_for names s1 "$1"
 }
-succeeds() { [[ $(redis-cli -p "$@") == OK ]]; }
 find_master() { for master in r0 r1 r2; do is_role $master master && has_replicas $master 2 && return; done; }
 deadline_s=60
 for ((round = 1; round <= rounds; round++)); do

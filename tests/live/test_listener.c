@@ -300,6 +300,30 @@ static void listening_that_cannot_begin_says_why_once(void **state)
     raw_do(s->server->redis, "ACL DELUSER deaf");
 }
 
+/* Redis closes the connection of one whose channels it takes away: that alone says nothing. */
+static void rights_that_go_meanwhile_are_told(void **state)
+{
+    struct scene *s = *state;
+    struct hearing h;
+    char url[160];
+    static const char *const losses[] = {"resetchannels", "resetpass", "-subscribe"};
+    snprintf(url, sizeof url, "unix://loser:pw@%s", s->server->socket);
+    for (size_t i = 0; i < N_OF(losses); i++) {
+        raw_do(s->server->redis, "ACL SETUSER loser reset on >pw ~* &* +@all");
+        hearing_open(&h, s, url, 0, NULL);
+        hearing_add(&h, "q", QUEUE_KINDS);
+        hearing_await(&h, "ready q", 1);
+        raw_do(s->server->redis, "ACL SETUSER loser %s", losses[i]);
+        raw_do(s->server->redis, "CLIENT KILL TYPE pubsub");
+        hearing_await(&h, "gap q E_DENIED", 1);
+        raw_do(s->server->redis, "ACL SETUSER loser >pw &* +@all");
+        hearing_await(&h, "ready q", 2);
+        hearing_assert(&h, "ready q\ngap q E_CONN\ngap q E_DENIED\nready q\n");
+        hearing_close(&h);
+    }
+    raw_do(s->server->redis, "ACL DELUSER loser");
+}
+
 /* As the roles of examples/users.acl. */
 static void one_who_may_not_unsubscribe_has_one_gap(void **state)
 {
@@ -540,6 +564,7 @@ int main(int argc, char **argv)
         live_test(redis_is_killed_and_starts_again),
         live_test(a_redis_that_stands_still_is_a_gap),
         live_test(listening_that_cannot_begin_says_why_once),
+        live_test(rights_that_go_meanwhile_are_told),
         live_test(one_who_may_not_unsubscribe_has_one_gap),
         live_test(another_format_is_a_gap),
         live_test(beyond_its_bound_events_are_dropped_and_a_gap_tells_so),

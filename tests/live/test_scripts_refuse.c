@@ -67,12 +67,16 @@ static const char *amiss(const struct script_damage *damage, const struct script
     return NULL;
 }
 
-/* A lease cannot have lapsed in a damaged list of leases. And the oldest layout had sets where zsets are now. */
+/* A lease cannot have lapsed in a damaged list of leases. And the oldest layout had sets where zsets are now, and a hash
+ * that goes. */
 static bool may_be_damaged(const struct script_row *row, const struct script_damage *damage)
 {
     if (row->prepare == script_world_lapse && !strcmp(damage->key, "leases:q"))
         return false;
     if (row->id == SCRIPT_UPGRADE_KEYS && !strncmp(damage->key, "dependents:", 11))
+        return false;
+    if (row->id == SCRIPT_UPGRADE_KEYS && !strncmp(damage->key, "crashes:", 8) && damage->value &&
+        !strcmp(damage->value, "hash"))
         return false;
     return !row->is_bare || (strcmp(damage->key, "token") != 0 && strcmp(damage->key, "beat") != 0);
 }
@@ -132,6 +136,21 @@ static void with_a_damaged_key_nothing_changes_or_no_task_is_lost(void **state)
     assert_int_equal(tally.bad, 0);
 }
 
+/* Redis alone knows: a script may have too many local variables by a piece that it includes. */
+static void redis_takes_every_script(void **state)
+{
+    const struct scene *s = *state;
+    for (size_t id = 0; id < SCRIPT_COUNT; id++) {
+        const struct lua_script *script = &lua_scripts[id];
+        redisReply *reply = redisCommand(s->server->redis, "SCRIPT LOAD %b", script->body, script->len);
+        assert_non_null(reply);
+        if (reply->type == REDIS_REPLY_ERROR)
+            fail_msg("%s.lua: %s", script->name, reply->str);
+        assert_string_equal(reply->str, script->sha1);
+        freeReplyObject(reply);
+    }
+}
+
 static void every_script_has_a_row(void **state)
 {
     (void)state;
@@ -148,6 +167,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_script_has_a_row),
+        live_test(redis_takes_every_script),
         live_test(with_a_damaged_key_nothing_changes_or_no_task_is_lost),
     };
     return scene_run(tests, argc, argv);

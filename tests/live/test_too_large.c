@@ -17,6 +17,7 @@
 #define MIDDLE 300000
 
 #define HUGE_LEN (32 * 1024 * 1024)
+#define ID_MAX 300
 
 /* Everybody's bytes. */
 static const char *large(void)
@@ -182,6 +183,102 @@ static void a_client_is_told_that_its_request_is_too_long(void **state)
     assert_int_equal(scene_waiting(s, "q"), 1);
 }
 
+/* ---- lists ---- */
+
+#define SHOWN_LEN LARGE
+
+struct shown {
+    int n, n_heads;
+};
+
+static int note_row(struct shown *shown, const void *data, size_t len, uint64_t whole)
+{
+    bool is_head = whole == SHOWN_LEN && len == MUSTER_HEAD_MAX && memcmp(data, large(), len) == 0;
+    assert_true(is_head || (whole == 5 && len == 5));
+    shown->n++;
+    shown->n_heads += is_head;
+    return 0;
+}
+
+static int note_task(const struct muster_task *t, void *arg)
+{
+    return note_row(arg, t->data, t->len, t->whole_len);
+}
+
+static int note_delayed(const struct muster_delayed_task *t, void *arg)
+{
+    return note_row(arg, t->data, t->len, t->whole_len);
+}
+
+static int note_process(const struct muster_process_info *p, void *arg)
+{
+    return note_row(arg, p->task, p->len, p->whole_len);
+}
+
+static int note_failure(const struct muster_failure *f, void *arg)
+{
+    return note_row(arg, f->task, f->len, f->whole_len);
+}
+
+static int keep_id(const struct muster_process_info *p, void *id)
+{
+    snprintf(id, ID_MAX, "%s", p->id);
+    return 0;
+}
+
+static void take_one(struct scene *s, const char *queue, char id[ID_MAX])
+{
+    assert_ok(muster_lease_take(s->client, queue, 1, 3600000, 0, keep_id, id));
+}
+
+static void put_of(struct scene *s, const char *queue, size_t len)
+{
+    const struct muster_job_spec spec = {.size = sizeof spec, .data = {large(), len}};
+    assert_ok(muster_job_put(s->client, queue, &spec, NULL));
+}
+
+/* Of whatever lists show, one that is so long. */
+static void make_each(struct scene *s, size_t len)
+{
+    static void (*const adds[])(struct scene *, const char *, size_t) = {enqueue, put_of};
+    char id[ID_MAX];
+    for (size_t i = 0; i < 2; i++) {
+        adds[i](s, "waiting", len);
+        adds[i](s, "held", len);
+        take_one(s, "held", id);
+        adds[i](s, "failed", len);
+        take_one(s, "failed", id);
+        assert_ok(muster_lease_fail(s->client, id, "g", "m"));
+    }
+    enqueue(s, "delayed", len);
+    take_one(s, "delayed", id);
+    assert_ok(muster_lease_retry(s->client, id, 3600000));
+}
+
+static void assert_shown(const struct shown *shown, int n_heads)
+{
+    assert_int_equal(shown->n_heads, n_heads);
+    assert_int_equal(shown->n, 2 * n_heads);
+}
+
+static void lists_show_the_beginning_of_what_redis_does_not_send(void **state)
+{
+    struct scene *s = *state;
+    const struct muster_failed_filter failed = {.size = sizeof failed, .queue = "failed"};
+    struct shown waiting = {0}, delayed = {0}, held = {0}, failures = {0};
+    make_each(s, SHOWN_LEN);
+    make_each(s, 5);
+    set_limit(s, "client-output-buffer-limit", "normal 1mb 0 0");
+    assert_ok(muster_task_peek(s->client, "waiting", 0, 9, note_task, &waiting));
+    assert_shown(&waiting, 2);
+    assert_ok(muster_task_peek_delayed(s->client, "delayed", 0, 9, note_delayed, &delayed));
+    assert_shown(&delayed, 1);
+    assert_ok(muster_process_list(s->client, NULL, note_process, &held));
+    assert_shown(&held, 2);
+    assert_ok(muster_failed_list(s->client, &failed, note_failure, &failures));
+    assert_shown(&failures, 2);
+}
+
 /* ---- a large request takes time ---- */
 
 /* Redis does nothing else for so long. Nothing waits for its answer. */
@@ -251,6 +348,7 @@ int main(int argc, char **argv)
         limited_test(a_job_that_redis_does_not_send_fails),
         limited_test(tasks_that_are_too_much_together_are_all_done),
         limited_test(a_client_is_told_that_its_request_is_too_long),
+        limited_test(lists_show_the_beginning_of_what_redis_does_not_send),
         limited_test(a_large_request_of_a_client_has_more_time),
         limited_test(a_large_request_over_a_link_has_more_time),
     };

@@ -159,8 +159,9 @@ class ProcessInfo:
     ends_at: Optional[float]  # when its lease ends
     cancelled: bool
     progress: str
-    task: bytes
+    task: bytes  # Client.processes() gives at most 64 KiB of it
     holder: Optional[str] = None  # the name under which its lease was taken
+    length: int = 0  # how many bytes the task has
 
 
 def process_row(p: Any) -> ProcessInfo:
@@ -176,6 +177,7 @@ def process_row(p: Any) -> ProcessInfo:
         progress=text(p.progress),
         task=bytes_at(p.task, p.len),
         holder=text_or_none(p.holder),
+        length=p.whole_len,
     )
 
 
@@ -184,12 +186,13 @@ class Waiting:
     """Something that waits: a task, or a job (its id). Position 0 is the next out."""
 
     position: int
-    task: bytes
+    task: bytes  # at most 64 KiB of it
     job: Optional[str]
+    length: int  # how many bytes it has
 
 
 def waiting_row(t: Any) -> Waiting:
-    return Waiting(t.position, bytes_at(t.data, t.len), text_or_none(t.job))
+    return Waiting(t.position, bytes_at(t.data, t.len), text_or_none(t.job), t.whole_len)
 
 
 @dataclass(frozen=True)
@@ -204,8 +207,9 @@ class Failure:
     message: str
     failed_at: Optional[float]
     job: Optional[str]
-    task: bytes
+    task: bytes  # at most 64 KiB of it
     holder: Optional[str] = None  # the name under which the lease of that process was taken
+    length: int = 0  # how many bytes the task has
 
 
 def failure_row(f: Any) -> Failure:
@@ -220,6 +224,7 @@ def failure_row(f: Any) -> Failure:
         job=text_or_none(f.job),
         task=bytes_at(f.task, f.len),
         holder=text_or_none(f.holder),
+        length=f.whole_len,
     )
 
 

@@ -20,7 +20,7 @@
 #include "async/listener_box.h"
 #include "async/listener_ear.h"
 #include "protocol/script.h"
-#include "redis/link.h"
+#include "redis/lookout.h"
 
 struct event;
 struct event_base;
@@ -54,9 +54,10 @@ struct muster_listener {
     struct event_base *base;
     struct event *waker, *ticker;
     struct link *hearing, *telling;
-    int64_t pinged_ms; /* when the hearing link was last asked for a sign of life */
-    size_t n_telling;  /* scripts under way */
-    bool is_claimed;   /* the namespace has its format, as the telling link has seen */
+    struct lookout *lookout; /* NULL: no Sentinel names the master */
+    int64_t pinged_ms;       /* when the hearing link was last asked for a sign of life */
+    size_t n_telling;        /* scripts under way */
+    bool is_claimed;         /* the namespace has its format, as the telling link has seen */
     struct listener_ears ears;
 };
 

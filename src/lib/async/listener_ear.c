@@ -138,9 +138,16 @@ void listener_ear_settle(struct muster_listener *l, struct listener_ear *ear)
     say(l, ear, MUSTER_HEARD_READY, MUSTER_OK, NULL);
 }
 
+/* A connection that is refused was mostly closed before: the refusal alone says what to mend. */
+static bool is_refusal(int err)
+{
+    return err == MUSTER_E_DENIED || err == MUSTER_E_INVALID || err == MUSTER_E_FORMAT;
+}
+
 void listener_ear_miss(struct muster_listener *l, struct listener_ear *ear, int err, const char *why)
 {
-    bool is_news = !ear->is_gap;
+    bool is_news = !ear->is_gap || (is_refusal(err) && !ear->is_refusal);
+    ear->is_refusal = is_refusal(err) || (ear->is_gap && ear->is_refusal);
     ear->is_ready = false;
     ear->is_gap = true;
     if (is_news)

@@ -26,6 +26,7 @@ struct listener_ear {
     struct listener_told told;    /* of the queue's own events */
     bool is_ready;                /* READY was the last that was said */
     bool is_gap;                  /* GAP was */
+    bool is_refusal;              /* and it said what somebody must mend */
     bool is_dropping;             /* until there is room again */
 };
 
@@ -49,7 +50,7 @@ bool listener_ear_is_of_jobs(const struct listener_ear *ear);
 
 /* READY, if all that it needs is there. */
 void listener_ear_settle(struct muster_listener *l, struct listener_ear *ear);
-/* GAP, if that is news. */
+/* GAP, if that is news: it is one also when an outage turns out to be a refusal. */
 void listener_ear_miss(struct muster_listener *l, struct listener_ear *ear, int err, const char *why);
 /* For those that are told by this; NULL: by their queue. */
 void listener_ear_settle_all(struct muster_listener *l);

@@ -7,6 +7,8 @@
  *
  * What was told counts only for the server that the hearing connection is at. When that breaks, the scripts are told
  * anew: Redis may have restarted without its data.
+ *
+ * A master that a Sentinel has replaced may go on for a while, with both connections. So a lookout asks the Sentinel.
  */
 #include <event2/event.h>
 #include <stdio.h>
@@ -348,16 +350,20 @@ int listener_links_init(struct muster_listener *l, const struct url *url)
     o.callbacks = (struct link_callbacks){.up = on_telling_up, .down = on_telling_down};
     if (err == MUSTER_OK)
         err = link_new(&l->telling, &o);
+    if (err == MUSTER_OK)
+        err = lookout_new(&l->lookout, l->base, url, (struct link *const[]){l->hearing, l->telling});
     l->ticker = evtimer_new(l->base, on_ticker, l);
     if (err != MUSTER_OK || !l->ticker || !timer_after_ms(l->ticker, TICK_MS))
         return MUSTER_E_NOMEM;
     link_connect(l->hearing);
     link_connect(l->telling);
+    lookout_open(l->lookout);
     return MUSTER_OK;
 }
 
 void listener_links_clear(struct muster_listener *l)
 {
+    lookout_free(l->lookout);
     link_free(l->hearing);
     link_free(l->telling);
     if (l->ticker)

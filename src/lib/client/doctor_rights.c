@@ -54,6 +54,7 @@ static const struct {
     {"+scan", OPERATOR | 1u << MUSTER_ROLE_ALL, {"SCAN", "0", "COUNT", "1", NULL}},
     {"+publish", WRITERS, {"PUBLISH", CHANNEL, "", NULL}},
     {"+spublish", WRITERS, {"SPUBLISH", WAKE, "", NULL}},
+    {"+ping", RUNNERS, {"PING", NULL}},
 };
 
 static const char *word_of(struct doctor *d, const char *word, char room[KEY_MAX])

@@ -8,15 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "client/client.h"
 #include "client/heads.h"
-#include "client/job_page.h"
 #include "client/page.h"
 #include "protocol/job_member.h"
 
 /* Tasks can be large: only a few at once, and of each only the beginning. */
-#define PAGE JOB_PAGE
+#define PAGE 16
 
 enum part { JOBS_BEFORE, BACK, TASKS, JOBS_AFTER, N_PARTS };
 
@@ -130,37 +128,36 @@ static int read_back(struct muster_client *c, struct look *l, uint64_t from, uin
 
 /* A job may have moved on since its id was read. One whose record cannot be read goes onto the failed list when it
  * would be taken. */
-static void give_jobs(struct look *l, const struct job_page *page, bool *stop)
+static void give_jobs(struct look *l, const char *const *ids, struct redisReply *const *jobs, size_t n, bool *stop)
 {
-    for (size_t i = 0; i < page->n && !*stop; i++) {
-        const struct job_page_row *row = &page->rows[i];
-        if (row->err == MUSTER_OK)
-            *stop = give(l, row->record.job.data, row->record.job.data.len, row->record.job.unique ? NULL : row->id);
-        else if (row->err == MUSTER_E_REDIS)
-            log_line(MUSTER_LOG_WARN, "the record of the job '%s' cannot be read", row->id);
+    for (size_t i = 0; i < n && !*stop; i++) {
+        bool is_there = reply_kind(reply_at(jobs[i], 0)) == REPLY_TEXT;
+        bool is_unique = reply_kind(reply_at(jobs[i], 1)) == REPLY_TEXT;
+        uint64_t whole;
+        struct muster_bytes data = heads_text(reply_at(jobs[i], 2), &whole);
+        if (is_there)
+            *stop = give(l, data, whole, is_unique ? NULL : ids[i]);
     }
 }
 
 static int read_jobs(struct muster_client *c, struct look *l, uint64_t from, uint64_t n, size_t *got, bool *stop)
 {
     char key[KEY_MAX], first[24], last[24];
-    struct redisReply *members;
-    struct job_page page = {.n = 0};
+    struct redisReply *members, *jobs[PAGE] = {NULL};
+    const char *ids[PAGE] = {NULL};
     key_of(key, c->prefix, KEY_WAITING, l->queue);
     snprintf(first, sizeof first, "%llu", (unsigned long long)from);
     snprintf(last, sizeof last, "%llu", (unsigned long long)(from + n - 1));
     int err = page_ask(c, &members, (const char *const[]){"ZRANGE", key, first, last, NULL}, n);
     *got = reply_len(members);
-    for (size_t i = 0; i < *got; i++) {
-        const char *id = job_member_id(reply_bytes(reply_at(members, i)));
-        if (id)
-            page.rows[page.n++].id = id;
-    }
+    for (size_t i = 0; i < *got; i++)
+        ids[i] = job_member_id(reply_bytes(reply_at(members, i)));
     if (err == MUSTER_OK)
-        err = job_page_read(c, &page, RECORDS_ONLY);
+        err = heads_jobs(c, MUSTER_HEAD_MAX, ids, *got, (const char *const[]){"state", "unique", "data", NULL}, jobs);
     if (err == MUSTER_OK)
-        give_jobs(l, &page, stop);
-    job_page_clear(&page);
+        give_jobs(l, ids, jobs, *got, stop);
+    for (size_t i = 0; i < *got; i++)
+        redis_reply_free(jobs[i]);
     redis_reply_free(members);
     return err;
 }

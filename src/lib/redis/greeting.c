@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "redis/master.h"
 
 #define VERSION_LEAST 7
 /* What a server before 6.0 answers to HELLO, and what that means. */
@@ -159,9 +160,9 @@ static int hear_client_info(struct greeting *g, const struct redisReply *reply)
 
 static bool say_sentinel(const struct greeting *g, struct command *c)
 {
-    if (!is_at_sentinel(g))
+    if (!is_at_sentinel(g) || g->stays_at_sentinel)
         return false;
-    command_words(c, (const char *const[]){"SENTINEL", "GET-MASTER-ADDR-BY-NAME", g->url->master, NULL});
+    master_ask(c, g->url);
     return true;
 }
 
@@ -169,7 +170,7 @@ static bool say_sentinel(const struct greeting *g, struct command *c)
 static int hear_sentinel(struct greeting *g, const struct redisReply *reply)
 {
     const char *host = reply_text(reply_at(reply, 0));
-    g->is_sent_on = host && place_master(g->place, host, reply_number(reply_at(reply, 1), 0));
+    g->is_sent_on = master_read(g->place, reply);
     if (g->is_sent_on)
         snprintf(g->why, sizeof g->why, "the master '%s' is %s:%d", g->url->master, g->place->node.host,
                  g->place->node.port);

@@ -22,8 +22,9 @@ struct greeting {
     const struct url *url; /* NULL: there is none */
     struct place *place;   /* of the URL: says whether this is a sentinel, and learns what the server tells of others */
     bool needs_master;     /* a replica will not do: it passes on messages of its master, as if it were that */
-    bool is_handed_in;     /* a program has made the connection, logged in and selected a database */
-    const char *root_key;  /* of the namespace: its slot is the namespace's */
+    bool stays_at_sentinel; /* nobody wants to be sent on to the master */
+    bool is_handed_in;      /* a program has made the connection, logged in and selected a database */
+    const char *root_key;   /* of the namespace: its slot is the namespace's */
     const char *format_key; /* the namespace must have the format of this library, or none; NULL: it may have any */
     const char *prefix;     /* of the namespace, for people */
     bool counts_replicas;   /* somebody wants to know how many there are */

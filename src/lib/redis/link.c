@@ -57,23 +57,34 @@ void link_close(struct link *l)
     link_break(l, MUSTER_E_CONN, "closed");
 }
 
+void link_go_to(struct link *l, const struct place_node *node, const char *why)
+{
+    if (!l->has_url || l->is_handed_in || l->is_break_due)
+        return;
+    bool is_connected = l->state > LINK_DOWN;
+    place_go_to(&l->place, node);
+    l->is_sent_on = is_connected;
+    if (is_connected)
+        link_break(l, MUSTER_E_BUSY, why);
+    else if (l->state == LINK_DOWN && !l->is_closed)
+        timer_after_ms(l->connector, 0);
+}
+
+const struct place *link_place(const struct link *l)
+{
+    return &l->place;
+}
+
 void link_follow(struct link *l, const struct link *other)
 {
-    if (!l->has_url || l->is_handed_in || other->is_handed_in || l->is_break_due ||
-        place_is_same(&l->place, &other->place))
+    if (!l->has_url || other->is_handed_in || place_is_same(&l->place, &other->place))
         return;
     struct place_target to = place_target(&other->place);
     if (!to.host)
         return; /* a socket is no address for anybody else. The owner ends the subscription when its slot leaves */
     struct place_node node = {.port = to.port};
     snprintf(node.host, sizeof node.host, "%s", to.host);
-    bool is_connected = l->state > LINK_DOWN;
-    place_go_to(&l->place, &node);
-    l->is_sent_on = is_connected;
-    if (is_connected)
-        link_break(l, MUSTER_E_BUSY, LINK_MOVED);
-    else if (l->state == LINK_DOWN && !l->is_closed)
-        timer_after_ms(l->connector, 0);
+    link_go_to(l, &node, l->url.kind == URL_SENTINEL ? LINK_REPLACED : LINK_MOVED);
 }
 
 void link_forget_handed_in(struct link *l)
@@ -93,6 +104,7 @@ int link_new(struct link **out, const struct link_options *o)
     l->delay_max_ms = o->delay_max_ms;
     l->silence_ms = o->silence_ms;
     l->answers_first = o->answers_first;
+    l->stays_at_sentinel = o->stays_at_sentinel;
     l->counts_replicas = o->counts_replicas;
     l->callbacks = o->callbacks;
     l->arg = o->arg;

@@ -33,6 +33,8 @@
 
 /* Why a subscription broke (E_BUSY): its slot has another owner now. */
 #define LINK_MOVED "the slot of the channel has moved"
+/* Why a link broke that follows another one (E_BUSY), where a Sentinel names the master. */
+#define LINK_REPLACED "the Sentinel has named another master"
 
 struct event_base;
 struct link;
@@ -59,7 +61,8 @@ struct link_options {
     /* While an answer is outstanding, or a connection is made: this long without a sign of life is a break. Signs are
      * whole replies, and each WIRE_STRIDE bytes of one. */
     int silence_ms;
-    bool counts_replicas; /* link_replicas() tells how many there are */
+    bool stays_at_sentinel; /* it is up at a sentinel, and knows nothing of the namespace */
+    bool counts_replicas;   /* link_replicas() tells how many there are */
     /* A refusal that leads elsewhere breaks the connection at once; or only when all that was asked before is answered:
      * so it is known of each command that was refused. Nothing more is accepted meanwhile. */
     bool answers_first;
@@ -81,6 +84,11 @@ void link_connect(struct link *l);
 
 /* The other link, which is up, has come to another server: go there, too, if this one is not there. */
 void link_follow(struct link *l, const struct link *other);
+
+/* The server there is the right one: go there at once, and anew if it is there already. The link breaks, E_BUSY. */
+void link_go_to(struct link *l, const struct place_node *node, const char *why);
+/* Where it is, or goes next. */
+const struct place *link_place(const struct link *l);
 
 /* Break the connection and make a new one. It is only noted here, and carried out by the loop. */
 void link_break(struct link *l, int err, const char *why);

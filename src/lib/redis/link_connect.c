@@ -29,6 +29,7 @@ static void greet(struct link *l)
     l->greeting = (struct greeting){.url = l->has_url ? &l->url : NULL,
                                     .place = l->has_url ? &l->place : NULL,
                                     .needs_master = true,
+                                    .stays_at_sentinel = l->stays_at_sentinel,
                                     .is_handed_in = l->is_handed_in,
                                     .db = l->url.db,
                                     .prefix = l->prefix,

@@ -42,6 +42,7 @@ struct link {
     int delay_max_ms;
     int silence_ms;
     bool answers_first;
+    bool stays_at_sentinel;
     bool counts_replicas;
     struct link_callbacks callbacks;
     void *arg;

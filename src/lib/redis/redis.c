@@ -29,6 +29,7 @@ int redis_new(struct redis **out, const struct redis_options *o)
     r->interrupt = &r->own;
     r->own.fd = -1;
     r->borrowed = o->borrowed;
+    r->stays_at_sentinel = o->stays_at_sentinel;
     r->timeout_ms = r->patience_ms = o->timeout_ms;
     redis_asked_init(r);
     r->confirm = o->confirm;
@@ -56,6 +57,7 @@ void redis_free(struct redis *r)
 {
     if (!r)
         return;
+    redis_free(r->sentinel);
     redis_drop(r);
     interrupt_close(&r->own);
     tls_context_free(r->tls);

@@ -19,6 +19,7 @@ struct redisContext;
 struct redis_options {
     const struct url *url;         /* copied; NULL: there is only the borrowed connection */
     struct redisContext *borrowed; /* a connection to use; it stays its owner's */
+    bool stays_at_sentinel;        /* it talks to a sentinel, and knows nothing of the namespace */
     int timeout_ms;
     struct confirm confirm;
     const char *prefix;                  /* of the namespace, for people */

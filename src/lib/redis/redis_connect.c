@@ -67,6 +67,7 @@ static int greet(struct redis *r, struct greeting *g, enum greeting_begin from)
     size_t n;
     *g = (struct greeting){.url = r->borrowed ? NULL : &r->url,
                            .place = r->borrowed ? NULL : &r->place,
+                           .stays_at_sentinel = r->stays_at_sentinel,
                            .is_handed_in = r->borrowed,
                            .root_key = r->root_key,
                            .format_key = r->format == REDIS_OWN_FORMAT ? r->format_key : NULL,

@@ -69,12 +69,15 @@ int redis_listen(struct redis **listener, struct redis *r, const char *const *ch
     l->interrupt = r->interrupt;
     err = redis_connect(l);
     if (err == MUSTER_OK)
+        redis_follow_listener(l);
+    if (err == MUSTER_OK)
         err = subscribe(l, channels, n);
     if (err != MUSTER_OK) {
         redis_free(l);
         return err;
     }
     note_sign(l);
+    l->master_due_ms = r->url.kind == URL_SENTINEL ? clock_ms() + MASTER_ASK_MS : 0;
     *listener = l;
     return MUSTER_OK;
 }
@@ -100,12 +103,19 @@ static int give_up(struct redis *r)
     return redis_break(r, MUSTER_E_CONN, why);
 }
 
+static int64_t next_due_ms(const struct redis *r)
+{
+    return r->master_due_ms && r->master_due_ms < r->sign_due_ms ? r->master_due_ms : r->sign_due_ms;
+}
+
 /* Wait for something to come. Only what is whole, or large, is a sign of life: wire.h says how much. */
 static int hear_more(struct redis *r, int64_t wait_ms)
 {
     unsigned marks = wire_marks(r->wire);
-    int64_t until_ms = clock_ms() + wait_ms;
-    bool is_more = redis_wait(r, until_ms < r->sign_due_ms ? until_ms : r->sign_due_ms);
+    int64_t until_ms = clock_ms() + wait_ms, due_ms = next_due_ms(r);
+    if (r->master_due_ms && clock_ms() >= r->master_due_ms)
+        return redis_look_for_master(r);
+    bool is_more = redis_wait(r, until_ms < due_ms ? until_ms : due_ms);
     if (wire_marks(r->wire) != marks)
         note_sign(r);
     if (is_more || clock_ms() < r->sign_due_ms)

@@ -8,6 +8,7 @@
  *   redis_script.c   scripts
  *   redis_confirm.c  do replicas or disks have what was changed?
  *   redis_listen.c   the listener
+ *   redis_master.c   a listener asks the sentinels where the master is
  */
 #ifndef REDIS_PRIVATE_H
 #define REDIS_PRIVATE_H
@@ -17,6 +18,7 @@
 
 #include "redis/cause.h"
 #include "redis/interrupt.h"
+#include "redis/master.h"
 #include "redis/place.h"
 #include "redis/redis.h"
 #include "redis/tls.h"
@@ -31,6 +33,7 @@ struct redis {
     struct interrupt own;
     struct interrupt *interrupt; /* its own, or that of the connection for which it listens */
     struct redisContext *borrowed;
+    bool stays_at_sentinel;
     struct url url;
     struct tls_context *tls; /* made when it is first needed */
     char *prefix;
@@ -66,6 +69,9 @@ struct redis {
     struct redis *listens_for; /* the connection that it belongs to; NULL: this is no listener */
     int64_t sign_due_ms;       /* when it asks for a sign of life or, having asked, gives up */
     bool has_asked;
+    int64_t master_due_ms;  /* when it asks a sentinel where the master is; 0: never */
+    struct redis *sentinel; /* which it asks; NULL: it has asked none yet */
+    struct master master;
 };
 
 /* ---- redis.c ---- */
@@ -114,6 +120,14 @@ void redis_asked_follow(struct redis *r);
 /* The answer to the first of them, which is forgotten. If Redis has not executed it, for a reason that passes, it is
  * sent again until the time is over. */
 int redis_asked_read(struct redis *r, struct redisReply **reply);
+
+/* ---- redis_master.c ---- */
+
+/* Is the master still where a listener and its connection are? E_CONN: it is not, as a sentinel says; the listener is
+ * broken, and its connection goes where the sentinel says. E_INTERRUPTED. */
+int redis_look_for_master(struct redis *listener);
+/* A listener has just connected: its connection goes where a sentinel has sent the listener. */
+void redis_follow_listener(struct redis *listener);
 
 /* ---- redis_connect.c ---- */
 

@@ -7,6 +7,8 @@
  *     then on), so that nothing which a dead connection still delivers can count. Then unanswered ends are sent again,
  *     and the worker takes.
  *   - On each confirmed subscription: a read-back, because hand-overs may have been missed; then the worker takes.
+ *   - A master that a Sentinel has replaced goes on for a while, and at the new one the worker has no heartbeat: its peers
+ *     there would take it for dead. So a lookout asks the Sentinel.
  *   - Registration waits for the confirmed subscription: from its first moment on, hand-overs reach the worker.
  */
 #include "worker/connection.h"
@@ -230,17 +232,28 @@ int connection_new(struct muster_worker *w, const struct muster_worker_options *
     err = link_new(&w->connection.subscription, &lo);
     if (err != MUSTER_OK)
         link_forget_handed_in(w->connection.data);
-    return err;
+    if (err != MUSTER_OK || o->data || o->subscription || !lo.url)
+        return err;
+    return lookout_new(&w->connection.lookout, w->base, url,
+                       (struct link *const[]){w->connection.data, w->connection.subscription});
 }
 
 void connection_open(struct muster_worker *w)
 {
     link_connect(w->connection.subscription);
     link_connect(w->connection.data);
+    lookout_open(w->connection.lookout);
+}
+
+static void end_lookout(struct muster_worker *w)
+{
+    lookout_free(w->connection.lookout);
+    w->connection.lookout = NULL;
 }
 
 void connection_close(struct muster_worker *w)
 {
+    end_lookout(w);
     link_close(w->connection.data);
     link_close(w->connection.subscription);
     figures_set(&w->figures.subscribed, 0);
@@ -248,6 +261,7 @@ void connection_close(struct muster_worker *w)
 
 void connection_free(struct muster_worker *w)
 {
+    end_lookout(w);
     link_free(w->connection.subscription);
     link_free(w->connection.data);
 }

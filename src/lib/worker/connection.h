@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "redis/link.h"
+#include "redis/lookout.h"
 
 /* What DOWN told of a connection in this outage. */
 struct down_told {
@@ -21,7 +21,8 @@ struct down_told {
 struct connection {
     struct link *data;
     struct link *subscription;
-    bool is_subscribed; /* all channels of this connection's first subscription are confirmed */
+    struct lookout *lookout; /* NULL: no Sentinel names the master, or connections were handed in */
+    bool is_subscribed;      /* all channels of this connection's first subscription are confirmed */
     /* A read-back has announced this data connection: nothing from an older one can count. registration.c and
      * readback.c set it. */
     bool is_read_back;

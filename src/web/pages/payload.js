@@ -10,14 +10,16 @@ import { button, copyButton, segments } from './parts.js';
 
 const FIRST_CHARS = 20000, FIRST_BYTES = 4096, LINE = 16;
 
-/* A field of a row that holds bytes: null, or {text} or {bytes}, and its length. */
+/* A field of a row that holds bytes: null, or {text} or {bytes}, how many are here, and its length, which is more if
+ * they are only its beginning. */
 export function payloadOf(row, key) {
+    const has = (here, part) => ({ ...part, here,
+        len: row.len !== undefined && key !== 'message' && key !== 'result' ? row.len : here });
     if (typeof row[key] === 'string')
-        return { text: row[key], len: row.len !== undefined && key !== 'message' && key !== 'result' ? row.len
-            : new TextEncoder().encode(row[key]).length };
+        return has(new TextEncoder().encode(row[key]).length, { text: row[key] });
     if (typeof row[key + '_base64'] === 'string') {
         const bytes = bytesOfBase64(row[key + '_base64']);
-        return { bytes, len: bytes.length };
+        return has(bytes.length, { bytes });
     }
     return null;
 }
@@ -94,7 +96,9 @@ export function payloadBlock(payload, title) {
             put(pre, h('span', { class: 'muted' }, '(empty)'));
         rest.replaceChildren();
         if (part.length < raw.length)
-            put(rest, button(`Show all ${size(payload.len)}`, { small: true, onClick: () => show(true) }));
+            put(rest, button(`Show all ${size(payload.here)}`, { small: true, onClick: () => show(true) }));
+        if (payload.here < payload.len)
+            put(rest, h('span', { class: 'muted' }, `These are the first ${size(payload.here)} of ${size(payload.len)}.`));
     }
     show(false);
     return h('div', { class: 'payload-box' },
