@@ -325,7 +325,7 @@ for role in producer viewer worker operator; do
         for other in "${rights[@]}"; do [[ $other == "$right" ]] || less+=("$other"); done
         give "$role" "${less[@]}"
         is_needed "$role" "$right" "${steps[@]}" || fail "$role does not need $right"
-        [[ $right == '&'* || $right =~ ^\+(select|wait|subscribe|ssubscribe)$ ]] || names "$role" "$right" ||
+        [[ $right == '&'* || $right =~ ^\+(select|wait|role|subscribe|ssubscribe)$ ]] || names "$role" "$right" ||
             fail "doctor --role $role does not name $right: $(cat "$tmp/out" "$tmp/err")"
     done
 done

@@ -78,7 +78,7 @@ for drain in 0s 100ms; do
 done
 
 # ---- 3
-start worker "$MUSTER" work q --print --id w --ttl 2s
+start worker "$MUSTER" work q --print --id w --ttl 15s # in which a start is refused, however slow it is
 wait_for says worker 'takes tasks'
 check_exit 4 "$MUSTER" work q --print --id w
 check_err "another live worker has the id 'w'"
