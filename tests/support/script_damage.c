@@ -152,7 +152,7 @@ static void note_line(struct touched *t, char *line, const char *root)
 {
     char *words[WORDS_MAX];
     size_t n = split(line, words), len = strlen(root);
-    if (n < 2 || strstr(words[0], "PUBLISH") || !strcmp(words[0], "EVALSHA"))
+    if (n < 2 || strstr(words[0], "PUBLISH") || !strncmp(words[0], "EVAL", 4))
         return;
     for (size_t i = 1; i < n; i++) {
         if (strncmp(words[i], root, len) != 0 || !words[i][len])
