@@ -6,8 +6,9 @@
     ARGV[6] the note, "": remove it     ARGV[7] "1": give the job new data     ARGV[8] this data
     ARGV[9...] worker, token and queue of more processes, at most 199
   Returns 0; E_LOST if there is no such process, or its lease has lapsed; {E_STATE, why} if it was cancelled or its
-  queue was deleted (why: its mark), if it was cancelled and its job is gone ("j"), if it has no lease to extend ("l"), or for data, if it is no job (a unique task is
-  none, "t"), or its job's record no longer says that this process has it ("r");
+  queue was deleted (why: its mark), if it was cancelled and its job is gone ("j"), if it has no lease to extend ("l"),
+  or for data, if it is no job (a unique task is none, "t"), or its job's record no longer says that this process has it
+  ("r");
   {E_REDIS, key} for a key of the wrong type: nothing was changed.
   Of several processes it returns {0, for each in their order such a status, and what follows it or ""}: each is
   extended or not, whatever becomes of the others.

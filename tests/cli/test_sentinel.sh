@@ -97,6 +97,7 @@ kill -CONT "${pids[r2]}"
 
 # ---- 2
 export MUSTER_URL=redis+sentinel://$sentinels/queue
+# shellcheck disable=SC2016 # $0 is for the inner shell
 start listen bash -c 'exec "$0" listen z --kind cancelled 2>&1' "$checked"
 start events "$MUSTER" events
 start steady "$MUSTER" work y --print

@@ -40,7 +40,8 @@ end
 -- Takes up to n tasks and jobs of a queue, in the order in which they come out, for a holder. keep(token, task, job,
 -- is_suspect) puts each one into the holder's set; task or job is nil. `name`: what the holder is called, if not so.
 -- `alone`: a suspect is taken alone, and begins at once; otherwise those that come before it are taken. Returns how
--- many; and whether there may be more, because it was too much for this script. If it is fewer than n otherwise, and no suspect stood in the way, nothing is left.
+-- many; and whether there may be more, because it was too much for this script. If it is fewer than n otherwise, and no
+-- suspect stood in the way, nothing is left.
 function Jobs.take(P, queue, n, holder, has_returned, alone, keep, name)
   local taken, out, how = 0, 0, 'taken'
   repeat

@@ -262,7 +262,7 @@ end
 -- How many members this script may still look through for what is left of broken jobs; a check looks through all.
 local broken_search_left = 10000
 
-local function find_broken(P, key, id, id_in)
+local function find_broken(key, id, id_in)
   local found, n = {}, try('ZCARD', key) or 0
   local may_search = n <= broken_search_left
   broken_search_left = broken_search_left - (may_search and n or 0)
@@ -282,10 +282,10 @@ end
 -- A broken job runs and waits no more: nothing is held because of it.
 local function forget_broken(P, queue, id)
   local running, keyed = Jobs.index(P, 'running', queue), P .. 'keyed:' .. queue
-  for _, member in ipairs(find_broken(P, running, id, Jobs.id_of)) do
+  for _, member in ipairs(find_broken(running, id, Jobs.id_of)) do
     redis.call('ZREM', running, member)
   end
-  for _, member in ipairs(find_broken(P, keyed, id, id_in_keyed)) do
+  for _, member in ipairs(find_broken(keyed, id, id_in_keyed)) do
     redis.call('ZREM', keyed, member)
     Keys.settle_left(P, {unsettled = {{queue, member}}})
   end
