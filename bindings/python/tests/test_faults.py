@@ -315,10 +315,18 @@ class Restarts(Case):
         asyncio.run(asyncio.wait_for(main(), 120))
 
     def test_a_take_of_many_whose_connection_breaks_returns_what_it_has(self):
+        # As long as a whole one takes on this machine: the cut is to come at each moment of it.
+        self.client.enqueue_many("q", [b"x"] * 1000)
+        began = time.monotonic()
+        whole = self.client.take("q", 1000, lease=600)
+        span = time.monotonic() - began
+        self.client.end_many(muster.LeaseEnd.finish(lease.id) for lease in whole)
         n_part = 0
-        for i in range(60):
+        for i in range(300):
+            if n_part and i >= 24:
+                break
             self.client.enqueue_many("q", [b"x"] * 1000)
-            cutter = threading.Timer(i % 12 / 1000, self.redis.run, ("client", "kill", "type", "normal"))
+            cutter = threading.Timer(i % 24 / 12 * span, self.redis.run, ("client", "kill", "type", "normal"))
             cutter.start()
             with muster.Client(self.redis.url) as taker:
                 try:
