@@ -176,7 +176,8 @@ struct copy {
 static int compare(const struct muster_task *task, void *arg)
 {
     struct copy *copy = arg;
-    copy->same = task->len == copy->len && (!copy->len || !memcmp(task->data, copy->data, copy->len));
+    size_t head = copy->len < MUSTER_HEAD_MAX ? copy->len : MUSTER_HEAD_MAX;
+    copy->same = task->whole_len == copy->len && task->len == head && (!head || !memcmp(task->data, copy->data, head));
     return 0;
 }
 
@@ -186,6 +187,10 @@ static void assert_comes_out_same(struct scene *s, const char *queue, const void
     assert_ok(muster_task_enqueue(s->client, queue, data, len, NULL));
     assert_ok(muster_task_peek(s->client, queue, 0, 1, compare, &copy));
     assert_true(copy.same);
+    redisReply *whole = raw(s->server->redis, "LINDEX %s:queues:%s 0", s->prefix, queue);
+    assert_int_equal(whole->len, len);
+    assert_true(len == 0 || memcmp(whole->str, data, len) == 0);
+    freeReplyObject(whole);
 }
 
 static void every_byte_value_is_kept(void **state)
