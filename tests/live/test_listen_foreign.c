@@ -26,9 +26,9 @@ static void publish_nonsense(struct listening *l)
     static const char *const frames[] = {
         "",
         "t",
-        "20:1:-:" ID,      /* a byte too few */
+        "20:1:-:" ID,       /* a byte too few */
         "20:1:-:" ID "t t", /* what follows is no name of a holder */
-        "20:1:2:" ID "tr", /* a result too short */
+        "20:1:2:" ID "tr",  /* a result too short */
         "20:1:--:" ID "t",
         "20:1::" ID "t",
         "20:1:" ID "t",
