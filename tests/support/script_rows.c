@@ -50,7 +50,7 @@ const struct script_row script_rows[] = {
     {CALL("upgrade from this layout", UPGRADE_BEGIN, "5", FORMAT_UPGRADING, "1", "2", FORMAT_VERSION)},
     {CALL("upgrade keys", UPGRADE_KEYS, FORMAT_VERSION, "dependents:held", "crashes:q", "delayed:q", "queues:q",
           "token")},
-    {CALL("upgrade keys of the oldest layout", UPGRADE_KEYS, FORMAT_VERSION, "dependents:old"),
+    {CALL("upgrade keys of the oldest layout", UPGRADE_KEYS, FORMAT_VERSION, "dependents:old"), .adds = true,
      .prepare = script_world_grow_old},
     {CALL("sweep", SWEEP, "dead", "1")},
     {CALL("fail worker", SWEEP, "w", "1"), .vanish = 1},
