@@ -51,7 +51,7 @@ static struct muster_client *client(struct scene *s, const char *url)
     return c;
 }
 
-static int count_task(const struct muster_task *task, void *arg)
+static int count_task(const struct muster_process_info *task, void *arg)
 {
     size_t *sum = arg;
     *sum += task->len;
@@ -68,7 +68,8 @@ static void a_client_sends_and_gets_large_tasks(void **state)
     secure_start(&t);
     struct muster_client *c = client(s, t.url);
     assert_ok(muster_task_enqueue_many(c, "q", tasks, N_OF(tasks), NULL, NULL));
-    assert_ok(muster_task_peek(c, "q", 0, 10, count_task, &sum));
+    assert_ok(muster_lease_take_as(
+        c, "q", &(struct muster_take_options){.size = sizeof(struct muster_take_options), .n = 10}, count_task, &sum));
     assert_int_equal(sum, 2 * LARGE + 5);
     muster_client_free(c);
     redis_server_remove(&t.server);
