@@ -7,7 +7,8 @@
  * namespace made anew.
  *
  * The goal is 50 ms on a good machine that has nothing else to do. The bound leaves room for a busy one, where caches and
- * memory are shared, and is longer on a slow one, in the proportion of a script that is none of ours. MUSTER_TEST_TIMES=1 prints all times.
+ * memory are shared, and is longer on a slow one, in the proportion of a script that is none of ours.
+ * MUSTER_TEST_TIMES=1 prints all times.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -322,8 +323,8 @@ static const struct row rows[] = {
      {"0"}},
     {SCRIPT_TIDY, "1 000 names", "queues(1000)", {"0"}},
     {SCRIPT_HEADS,
-     "16 failures of 1 MiB",
-     "for i = 1, 16 do redis.call('ZADD', P .. 'failed:q', i, i .. string.rep('a', 1048576)) end",
+     "16 failures of 256 KiB",
+     "for i = 1, 16 do redis.call('ZADD', P .. 'failed:q', i, i .. string.rep('a', 262144)) end",
      {"65536", "4", "ZREVRANGE", "failed:q", "0", "15"}},
     {SCRIPT_NOTE_AGES,
      "1 000 queues whose points are all of use",
@@ -590,12 +591,12 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int64_t judged_time_of(struct scene *s, const struct row *row)
+static int64_t judged_time_of(struct scene *s, const struct row *row, double goal_us)
 {
     int64_t us[CALLS];
     for (size_t k = 0; k < CALLS; k++) {
         us[k] = time_of(s, row);
-        if (us[k] <= GOAL_MS * 1000)
+        if ((double)us[k] <= goal_us)
             return us[k];
     }
     qsort(us, CALLS, sizeof *us, compare);
@@ -621,9 +622,9 @@ static void no_script_holds_redis_up(void **state)
 {
     struct scene *s = *state;
     int n_slow = 0;
-    double bound_us = BOUND_MS * 1000 * slowness(s);
+    double times = slowness(s), bound_us = BOUND_MS * 1000 * times;
     for (size_t i = 0; i < N_OF(rows); i++) {
-        int64_t us = judged_time_of(s, &rows[i]);
+        int64_t us = judged_time_of(s, &rows[i], GOAL_MS * 1000 * times);
         bool is_slow = (double)us > bound_us;
         if (is_slow || getenv("MUSTER_TEST_TIMES"))
             print_message("%7.1f ms  %s: %s\n", (double)us / 1000, lua_scripts[rows[i].id].name, rows[i].what);
