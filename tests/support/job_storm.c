@@ -372,13 +372,13 @@ static void look_at_keys(struct job_storm *storm)
     storm->n_held += (int)raw_int(storm->s->server->redis, "ZCARD %s:held:work", storm->s->prefix);
 }
 
-/* Redis is restarted in the middle. */
+/* Redis is restarted in the middle. A slow machine goes on until there was a batch. */
 void job_storm_rage(struct job_storm *storm, void (*load)(struct job_storm *storm))
 {
     const char *seconds = getenv("MUSTER_FAULT_SECONDS");
     int span_ms = seconds ? atoi(seconds) * 1000 : SPAN_MS;
     int64_t begun = now_ms(), hurt_at = begun + 100, restart_at = begun + span_ms / 2;
-    while (now_ms() < begun + span_ms && storm->n_jobs < STORM_JOBS_MAX) {
+    while ((now_ms() < begun + span_ms || storm->n_batches == 0) && storm->n_jobs < STORM_JOBS_MAX) {
         if (now_ms() >= storm->turns_at_ms)
             fill(storm, !storm->is_full);
         load(storm);
