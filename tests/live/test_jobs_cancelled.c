@@ -283,7 +283,7 @@ static void its_place_under_a_limit_is_free_when_its_process_ends(void **state)
     jobs_sound(s);
 }
 
-/* It is a task, and equal ones must not run side by side. */
+/* It is a task, and equal ones must not run side by side. Whoever enqueues one hears that this one will be dropped. */
 static void a_unique_task_keeps_its_id_until_its_process_ends(void **state)
 {
     struct scene *s = *state;
@@ -292,7 +292,7 @@ static void a_unique_task_keeps_its_id_until_its_process_ends(void **state)
     take_job(s, "q", id, token);
     assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "0", id), 0, 0, 1);
     assert_state(s, id, "running");
-    assert_err(muster_task_enqueue_unique(s->client, "q", "t", 1, NULL), MUSTER_E_EXISTS);
+    assert_err(muster_task_enqueue_unique(s->client, "q", "t", 1, NULL), MUSTER_E_STATE);
     assert_ok(script_does(s, SCRIPT_END, ".lease", "finish", "q", "1", token));
     assert_state(s, id, "");
     jobs_sound(s);

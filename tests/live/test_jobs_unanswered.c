@@ -113,7 +113,7 @@ static void it_is_replaced(struct scene *s, bool was_done)
     assert_string_equal(a.queue, "r");
     assert_string_equal(a.data, "new");
     assert_string_equal(a.tags, "new ");
-    assert_string_equal(a.history, was_done ? "put taken=.lease moved=q put=r " : "put taken=.lease moved=q ");
+    assert_string_equal(a.history, was_done ? "put taken=.lease moved=q put=in place " : "put taken=.lease moved=q ");
     assert_int_equal(job_count(s, "q", MUSTER_JOB_RUNNING), 0);
     assert_err(muster_lease_finish(s->client, held, NULL), MUSTER_E_LOST);
 }
