@@ -135,9 +135,9 @@ static void an_id_and_data_of_any_bytes_come_back_as_they_were(void **state)
 enum { N_TEXTS = 4, N_STEPS = 1500 };
 static const char *const texts[N_TEXTS] = {"one", "two", "", "one "};
 
-/* What the model knows of each text: alive, or not; and its process while it runs. */
+/* What the model knows of each text: is it alive, and will any end but a finish drop it; its process while it runs. */
 struct twin {
-    bool is_alive;
+    bool is_alive, is_doomed;
     char process[PROCESS_ID_MAX], id[MUSTER_JOB_ID_MAX + 1];
 };
 
@@ -175,6 +175,19 @@ static bool end_twin(struct scene *s, struct twin *t, int how)
     return job_is_there(s, t->id) && job_look(s, t->id).state != MUSTER_JOB_FAILED;
 }
 
+static void enqueue_twin(struct scene *s, struct twin *t, const char *text)
+{
+    const int expected = !t->is_alive ? MUSTER_OK : t->is_doomed ? MUSTER_E_STATE : MUSTER_E_EXISTS;
+    char id[MUSTER_JOB_ID_MAX + 1];
+    assert_err(muster_task_enqueue_unique(s->client, "q", text, strlen(text), id), expected);
+    if (expected == MUSTER_E_STATE) {
+        assert_string_equal(id, "");
+        return;
+    }
+    snprintf(t->id, sizeof t->id, "%s", id);
+    t->is_alive = true;
+}
+
 static void step(struct scene *s, struct twin *twins, int what, struct twin *t, const char *text)
 {
     const struct muster_failed_filter all = {.size = sizeof all, .queue = "q"};
@@ -183,9 +196,7 @@ static void step(struct scene *s, struct twin *twins, int what, struct twin *t, 
     case 0:
     case 1:
     case 2:
-        assert_err(muster_task_enqueue_unique(s->client, "q", text, strlen(text), t->id),
-                   t->is_alive ? MUSTER_E_EXISTS : MUSTER_OK);
-        t->is_alive = true;
+        enqueue_twin(s, t, text);
         break;
     case 3:
     case 4:
@@ -194,14 +205,16 @@ static void step(struct scene *s, struct twin *twins, int what, struct twin *t, 
     case 5:
     case 6:
     case 7:
-        if (*t->process)
+        if (*t->process) {
             t->is_alive = end_twin(s, t, rand() % 5);
+            t->is_doomed = false; /* it is gone now, if it was */
+        }
         break;
     case 8:
         if (*t->id) {
             bool is_running = *t->process;
             assert_ok(muster_job_cancel(s->client, (const char *const[]){t->id}, 1, 0, NULL, NULL));
-            t->is_alive = is_running;
+            t->is_alive = t->is_doomed = is_running;
         }
         break;
     case 9:
@@ -211,7 +224,7 @@ static void step(struct scene *s, struct twin *twins, int what, struct twin *t, 
         if (rand() % 4 == 0) {
             assert_ok(muster_queue_delete(s->client, "q", NULL, NULL));
             for (int i = 0; i < N_TEXTS; i++)
-                twins[i].is_alive = *twins[i].process;
+                twins[i].is_alive = twins[i].is_doomed = *twins[i].process;
         }
         break;
     case 11:
