@@ -63,8 +63,8 @@ const struct command cmd_ps = {
     .name = "ps",
     .operands = "",
     .summary = "List the processes: the tasks that workers hold, and those under leases",
-    .about = "The table shows the beginning of each task, with control characters escaped; --json has all of it up to "
-             "64 KiB. LEN is its length.\n",
+    .about = "The table shows the beginning of each task, with control characters escaped; --json\n"
+             "has all of it up to 64 KiB. LEN is its length.\n",
     .examples = "muster ps\nmuster ps --queue mail --json\nmuster ps --worker host-4711-8c1f2a\n",
     .options = options,
     .run = run,

@@ -15,7 +15,7 @@ start_redis
 # when the terminal has shown WANTED. What it wrote is in $tmp/screen, its status in $status.
 on_terminal() {
     status=0
-    python3 - "$tmp/screen" "$@" <<'PYTHON' || status=$?
+    timeout --foreground 90 python3 - "$tmp/screen" "$@" <<'PYTHON' || status=$?
 import fcntl, os, pty, select, struct, sys, termios
 screen, columns, signal, wanted, shell = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4].encode(), sys.argv[5]
 pid, fd = pty.fork()
@@ -119,11 +119,10 @@ grep -q '^{"error":"E_STOPPED","message":"interrupted; no job was put"}$' "$tmp/
 # Redis answers late, so that the signal comes in the middle of the first step, which is done whole.
 # stopped VERB...: its words are in $tmp/err
 stopped() {
-    kill -STOP "${pids[redis]}"
+    redis-cli -s "$socket" client pause 1500 all >"$tmp/said"
     start verb "$MUSTER" "$@"
     wait_for awaits_redis verb
     kill -TERM "${pids[verb]}"
-    kill -CONT "${pids[redis]}"
     check_end verb 143
     cp "$tmp/verb.err" "$tmp/err"
 }
@@ -136,14 +135,13 @@ grep -q "^muster delete: interrupted; $((before - left)) tasks that were still t
 "$MUSTER" delete once --yes | grep -q "^once: deleted, with $left tasks" || fail 'the rest was not deleted'
 
 # Another signal ends it at once, also while Redis does not answer.
-kill -STOP "${pids[redis]}"
-start verb "$MUSTER" check
+redis-cli -s "$socket" client pause 1500 all >"$tmp/said"
+start verb "$MUSTER" check --timeout 60s
 wait_for has_caught verb
 kill -HUP "${pids[verb]}"
 wait_for has_let_go verb
 kill -TERM "${pids[verb]}"
 check_end verb 143
-kill -CONT "${pids[redis]}"
 [[ ! -s $tmp/verb.err ]] || fail "it did not end at once: $(cat "$tmp/verb.err")"
 
 stopped check
