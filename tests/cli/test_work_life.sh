@@ -23,7 +23,7 @@ task=$(cat)
 echo "$MUSTER_WORKER $MUSTER_TOKEN $task" >>begun
 until [ -e go ]; do sleep 0.02; done
 SH
-work() { start "$1" "$MUSTER" work q --id "$1" --ttl 100ms "${@:2}" -- sh hold; }
+work() { start "$1" "$MUSTER" work q --id "$1" --ttl 1s "${@:2}" -- sh hold; }
 lines() { [[ -e $1 ]] && (($(wc -l <"$1") == $2)); }
 begun() { cut -d' ' -f3 begun | paste -sd' '; }
 held() { redis_is "$2" HLEN "muster:processing:$1:q"; }
@@ -94,7 +94,7 @@ check_exit 0 "$MUSTER" workers --json
 (($(grep -c '"alive":true,.*"permanent":true,' out) == 1)) || fail "not one permanent: $(cat out)"
 die host
 died=$(date +%s%3N)
-outlived() { (($(redis ZSCORE muster:registry peer) > died + 1000)); }
+outlived() { (($(redis ZSCORE muster:registry peer) > died + 3000)); }
 wait_for outlived
 check_exit 0 "$MUSTER" workers --json
 grep -qE '^\{"worker":"host","alive":false,.*"held":2,.*"permanent":true,' out || fail "not there: $(cat out)"

@@ -66,6 +66,6 @@ grep -F '"worker":"a"' "$tmp/out" | grep -qF '"shares":[{"queue":"even","hands":
 grep -F '"worker":"b"' "$tmp/out" | grep -qF '"shares":[{"queue":"even","hands":6,"holds":3,"least":3,"most":3}]' ||
     fail "another share of b: $(cat "$tmp/out")"
 check_exit 0 "$MUSTER" queues --json
-grep -qF '"share":"even","hands":10,"moved":2,"held":0}' "$tmp/out" || fail "another row: $(cat "$tmp/out")"
+grep -qF '"share":"even","hands":10,"moved":2,"held":0,"stalled":0,"died":0}' "$tmp/out" || fail "another row: $(cat "$tmp/out")"
 end a TERM 0
 end b TERM 0
