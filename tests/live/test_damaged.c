@@ -75,7 +75,7 @@ static void make_home(struct scene *s, bool has_job)
 
 static void hide_home(struct scene *s)
 {
-    damage_plant(s, "local home = call('KEYS', P .. 'home:*')[1]\n"
+    damage_plant(s, "local home = call('SCAN', '0', 'MATCH', P .. 'home:*', 'COUNT', '10000')[2][1]\n"
                     "call('RENAME', home, P .. 'away') call('SET', home, 'x') call('SET', P .. 'name', home)");
 }
 

@@ -43,7 +43,8 @@ static void try_full(struct script_world *world, const struct script_row *row)
     if (!row->adds && (strcmp(full, with_room) != 0 || left != tasks))
         fail_msg("%s: a full Redis answers %s, not %s; %d tasks, not %d", row->name, full, with_room, (int)left,
                  (int)tasks);
-    invariant_assert(world->s->server->redis, world->s->prefix);
+    if (row->prepare != script_world_grow_old) /* refused, it still has the oldest layout */
+        invariant_assert(world->s->server->redis, world->s->prefix);
 }
 
 static void a_full_redis_refuses_whole_what_adds_and_lets_the_rest_go_on(void **state)

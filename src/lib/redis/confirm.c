@@ -85,7 +85,7 @@ int confirm_hear(const struct confirm *c, const struct redisReply *reply, const 
 
 /* A master that was replaced stays one for a while, and what is left of its replicas goes on confirming. Only if all
  * must confirm, the one that was promoted is missed at once. */
-bool confirm_is_weak(const struct confirm *c, int n_replicas)
+static bool confirm_is_weak(const struct confirm *c, int n_replicas)
 {
     return c->replicas > 0 && n_replicas > c->replicas;
 }

@@ -42,9 +42,6 @@ const char *confirm_refusal(const char *text);
 /* MUSTER_OK; or E_UNCONFIRMED, with words in `why`. `failure`, if not NULL, is why there is no answer. */
 int confirm_hear(const struct confirm *c, const struct redisReply *reply, const char *failure, char *why, size_t size);
 
-/* Is there a replica that may take over without what was confirmed? */
-bool confirm_is_weak(const struct confirm *c, int n_replicas);
-
 /* So many replicas follow the server; -1: nobody knows. What not all of them must confirm a failover may lose: that is
  * said in the log, once for each number. Call this when something is confirmed. */
 void confirm_warn(struct confirm *c, int n_replicas);

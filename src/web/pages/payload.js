@@ -98,7 +98,8 @@ export function payloadBlock(payload, title) {
         if (part.length < raw.length)
             put(rest, button(`Show all ${size(payload.here)}`, { small: true, onClick: () => show(true) }));
         if (payload.here < payload.len)
-            put(rest, h('span', { class: 'muted' }, `These are the first ${size(payload.here)} of ${size(payload.len)}.`));
+            const words = `These are the first ${size(payload.here)} of ${size(payload.len)}.`;
+            put(rest, h('span', { class: 'muted' }, words));
     }
     show(false);
     return h('div', { class: 'payload-box' },
