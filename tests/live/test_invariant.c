@@ -182,6 +182,8 @@ static void drain(struct world *w)
     for (int i = 0; i < QUEUES; i++)
         spec.queues[i].name = queue_names[i];
     worker_process_start(w->scene, &spec);
+    /* Before that SIGTERM would kill it: all may be drained before it has begun. */
+    raw_await(w->scene->server->redis, w->scene->base, 1, "EXISTS %s:worker:sweeper", w->scene->prefix);
     thaw_workers(w);
     for (int slot = 0; slot < WORKERS_MAX; slot++)
         if (w->slots[slot])
