@@ -21,7 +21,7 @@ unset POSIXLY_CORRECT
 for variable in "${!MUSTER_@}"; do
     [[ $variable =~ ^MUSTER_(SOURCE|BUILD|EXAMPLES)$ ]] || unset "$variable"
 done
-export MUSTER_TIMEOUT=1h # a Redis that has not answered after the usual five seconds may only be short of CPU
+export MUSTER_TIMEOUT=5m # a Redis that has not answered after the usual five seconds may only be short of CPU
 
 # The first in the path may be a script that looks for the right one at each start.
 if [[ -x /usr/bin/python3 ]]; then

@@ -117,7 +117,7 @@ check_exit 0 "$MUSTER" queues
 redis CONFIG SET maxmemory 0 >"$tmp/out"
 check_redis "$length" LLEN muster:queues:q
 redis REPLICAOF 127.0.0.1 1 >"$tmp/out"
-check_exit 75 "$MUSTER" enqueue q a b
+check_exit 75 "$MUSTER" enqueue q a b --timeout 1s
 check_err "this Redis is a read-only replica: $socket; 0 tasks were enqueued; name its master"
 ! grep -qE 'script|READONLY' "$tmp/err" || fail "the words of Redis: $(cat "$tmp/err")"
 check_err '; name its master with --url or MUSTER_URL'
