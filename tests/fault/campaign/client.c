@@ -210,10 +210,11 @@ static void end(const struct taken *t, const char *outcome)
     for (;;) {
         int err = end_once(t, outcome);
         bool is_dropped = err == MUSTER_E_CANCELLED && (t->is_job || strcmp(outcome, "finish") != 0);
+        bool is_last_retry = err == MUSTER_E_EXHAUSTED && t->is_job && !strcmp(outcome, "retry");
         if (err == MUSTER_E_LOST || is_dropped)
             record_write('U', t->work.name, t->token, own_life, muster_err_name(err));
         else
-            expect(err, "end");
+            expect(is_last_retry ? MUSTER_OK : err, "end");
         if (!is_doubtful(err) && !is_refused(err))
             return;
         sleep_ms(AGAIN_MS);
