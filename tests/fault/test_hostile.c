@@ -20,6 +20,7 @@
 #include "protocol/lua_scripts.h"
 #include "random.h"
 #include "script_world.h"
+#include "verbs.h"
 
 #define SPAN_MS 7000
 /* A run waits for one answer for 300 ms, and for a task or for events for 400 ms. What uses the library with its own
@@ -499,26 +500,19 @@ static bool has_verb(row_words *from, size_t n, const char *verb)
     return false;
 }
 
+static bool is_run(const char *verb)
+{
+    bool is = has_verb(rows, N_OF(rows), verb) || has_verb(worker_rows, N_OF(worker_rows), verb) ||
+              has_verb(bench_rows, N_OF(bench_rows), verb);
+    for (size_t i = 0; i < N_OF(no_rows); i++)
+        is |= strcmp(no_rows[i], verb) == 0;
+    return is;
+}
+
 static void every_verb_is_run(void **state)
 {
     (void)state;
-    char line[256], verb[32];
-    size_t n = 0;
-    FILE *help = popen(MUSTER_COMMAND " help", "r");
-    assert_non_null(help);
-    while (fgets(line, sizeof line, help) && strncmp(line, "Commands:", 9) != 0)
-        ;
-    while (fgets(line, sizeof line, help) && sscanf(line, " %31s", verb) == 1) {
-        bool is_run = has_verb(rows, N_OF(rows), verb) || has_verb(worker_rows, N_OF(worker_rows), verb) ||
-                      has_verb(bench_rows, N_OF(bench_rows), verb);
-        for (size_t i = 0; i < N_OF(no_rows); i++)
-            is_run |= strcmp(no_rows[i], verb) == 0;
-        if (!is_run)
-            fail_msg("the verb %s has no row here", verb);
-        n++;
-    }
-    pclose(help);
-    assert_true(n > N_OF(no_rows));
+    assert_true(verbs_assert_rows(MUSTER_COMMAND, is_run) > N_OF(no_rows));
 }
 
 int main(int argc, char **argv)

@@ -647,30 +647,10 @@ static void each_script_has_a_row(void **state)
     }
 }
 
-/* Lua allows 200 names at once, and what many scripts include grows: a script that has one too many never runs. */
-static void each_script_has_names_left(void **state)
-{
-    struct scene *s = *state;
-    int n_bad = 0;
-    for (int id = 0; id < SCRIPT_COUNT; id++) {
-        char *text = NULL;
-        assert_true(asprintf(&text, "local left1, left2, left3\n%.*s", (int)lua_scripts[id].len,
-                             (const char *)lua_scripts[id].body) > 0);
-        redisReply *reply = raw(s->server->redis, "SCRIPT LOAD %s", text);
-        free(text);
-        n_bad += reply->type == REDIS_REPLY_ERROR;
-        if (reply->type == REDIS_REPLY_ERROR)
-            print_error("%s.lua: %s\n", lua_scripts[id].name, reply->str);
-        freeReplyObject(reply);
-    }
-    assert_int_equal(n_bad, 0);
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_script_has_a_row),
-        live_test(each_script_has_names_left),
         live_test(no_script_holds_redis_up),
     };
     return scene_run(tests, argc, argv);

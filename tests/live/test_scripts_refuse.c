@@ -136,18 +136,26 @@ static void with_a_damaged_key_nothing_changes_or_no_task_is_lost(void **state)
     assert_int_equal(tally.bad, 0);
 }
 
-/* Redis alone knows: a script may have too many local variables by a piece that it includes. */
-static void redis_takes_every_script(void **state)
+static redisReply *load(const struct scene *s, const char *before, const struct lua_script *script)
 {
-    const struct scene *s = *state;
+    char *text = NULL;
+    assert_true(asprintf(&text, "%s%.*s", before, (int)script->len, (const char *)script->body) > 0);
+    redisReply *reply = redisCommand(s->server->redis, "SCRIPT LOAD %s", text);
+    free(text);
+    assert_non_null(reply);
+    if (reply->type == REDIS_REPLY_ERROR)
+        fail_msg("%s.lua: %s", script->name, reply->str);
+    return reply;
+}
+
+/* Lua allows 200 names at once, and what many scripts include grows: a script that has one too many never runs. */
+static void redis_takes_every_script_and_each_has_names_left(void **state)
+{
     for (size_t id = 0; id < SCRIPT_COUNT; id++) {
-        const struct lua_script *script = &lua_scripts[id];
-        redisReply *reply = redisCommand(s->server->redis, "SCRIPT LOAD %b", script->body, script->len);
-        assert_non_null(reply);
-        if (reply->type == REDIS_REPLY_ERROR)
-            fail_msg("%s.lua: %s", script->name, reply->str);
-        assert_string_equal(reply->str, script->sha1);
+        redisReply *reply = load(*state, "", &lua_scripts[id]);
+        assert_string_equal(reply->str, lua_scripts[id].sha1);
         freeReplyObject(reply);
+        freeReplyObject(load(*state, "local left1, left2, left3\n", &lua_scripts[id]));
     }
 }
 
@@ -167,7 +175,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_script_has_a_row),
-        live_test(redis_takes_every_script),
+        live_test(redis_takes_every_script_and_each_has_names_left),
         live_test(with_a_damaged_key_nothing_changes_or_no_task_is_lost),
     };
     return scene_run(tests, argc, argv);
