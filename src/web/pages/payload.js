@@ -97,8 +97,8 @@ export function payloadBlock(payload, title) {
         rest.replaceChildren();
         if (part.length < raw.length)
             put(rest, button(`Show all ${size(payload.here)}`, { small: true, onClick: () => show(true) }));
+        const words = `These are the first ${size(payload.here)} of ${size(payload.len)}.`;
         if (payload.here < payload.len)
-            const words = `These are the first ${size(payload.here)} of ${size(payload.len)}.`;
             put(rest, h('span', { class: 'muted' }, words));
     }
     show(false);
