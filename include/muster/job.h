@@ -331,8 +331,8 @@ MUSTER_API int muster_job_put_many(struct muster_client *c, const char *queue,
  * Enqueue a task unless an equal one that was enqueued by this call is alive in this queue. An equal task is accepted
  * again as soon as this one is finished, failed, deleted or cancelled; if it was running when it was cancelled, or its
  * queue deleted, as soon as it ends: until then the answer is E_STATE, because nobody would do the work. So it is, too,
- * if a job that is no unique task has its id (see below), and is alive or has failed. Plain tasks with the same bytes do not count and are always accepted. (worqr's unique queues, without
- * markers that outlive their task.)
+ * if a job that is no unique task has its id (see below), and is alive or has failed. Plain tasks with the same bytes do
+ * not count and are always accepted. (worqr's unique queues, without markers that outlive their task.)
  *
  * It is a task to all who meet it: muster_task_cancel(), muster_task_peek(), muster_queue_length(), lists and handlers
  * treat it so, it fails by its first MUSTER_FAIL, and nothing of it stays after its end. Unique tasks come out in their
@@ -852,19 +852,19 @@ MUSTER_API int muster_stats_get(struct muster_client *c, const char *queue, int6
  * Something happened to a job.
  *
  *   what     "dropped" (failed, and its entry went: `text` is the setting that bounds the failed list, or "" if
- *            somebody dropped it), "put" (`text`: "in place", if it had been put and stays where it is), "ready" (its time came, or what it waited for has come), "scheduled" (what
- *            it waited for has come, but its time has not), "taken", "completed", "advanced" (completed into
- *            the next queue `text`), "retried" (`text`: group), "exhausted" (it had all its retries, `text` of them,
- *            and fails next), "given-back", "handed-on" (to the worker `text`, whose share it is), "crashed" (its
- *            worker died while it ran alone), "failed" (`text`: group), "replayed", "cancelled" (`text`: why, if nobody
- *            has asked for it), "moved" (from the queue `text`), "changed", "stalled" (`text`: its lease lapsed, or its
- *            worker died, and it is a suspect now or to blame), "tracked", "untracked", "skipped" (recurring: it
- *            made no job; `text` is the id, for which none was free, or says how many times were
- *            beyond the backlog, or that "<id> has not ended" (overlap)), "renamed" (recurring: the job that it made has
- *            the id `text`, because another one has the usual id), "log" (`text`). And what happens to a batch
- *            (batch.h), whose id stands in `id`, with `queue` "": "batch-opened", "batch-closed" (`text`: ttl, if
- *            nobody had closed it in time; cancel), "batch-cancelled", "batch-ended" (`text`: complete, failed or
- *            cancelled). Ignore a word that you do not know
+ *            somebody dropped it), "put" (`text`: "in place", if it had been put and stays where it is), "ready" (its
+ *            time came, or what it waited for has come), "scheduled" (what it waited for has come, but its time has
+ *            not), "taken", "completed", "advanced" (completed into the next queue `text`), "retried" (`text`: group),
+ *            "exhausted" (it had all its retries, `text` of them, and fails next), "given-back", "handed-on" (to the
+ *            worker `text`, whose share it is), "crashed" (its worker died while it ran alone), "failed" (`text`:
+ *            group), "replayed", "cancelled" (`text`: why, if nobody has asked for it), "moved" (from the queue
+ *            `text`), "changed", "stalled" (`text`: its lease lapsed, or its worker died, and it is a suspect now or to
+ *            blame), "tracked", "untracked", "skipped" (recurring: it made no job; `text` is the id, for which none was
+ *            free, or says how many times were beyond the backlog, or that "<id> has not ended" (overlap)), "renamed"
+ *            (recurring: the job that it made has the id `text`, because another one has the usual id), "log" (`text`).
+ *            And what happens to a batch (batch.h), whose id stands in `id`, with `queue` "": "batch-opened",
+ *            "batch-closed" (`text`: ttl, if nobody had closed it in time; cancel), "batch-cancelled", "batch-ended"
+ *            (`text`: complete, failed or cancelled). Ignore a word that you do not know
  *   worker   who holds it, or held it: a worker, or the name under which its lease was taken; "" if nobody
  *   text     as above; with "put" after "advanced": the queue that it comes from; otherwise the worker again, or ""
  *   at_ms    when, Unix time by Redis' clock

@@ -162,8 +162,7 @@ const struct command cmd_retry = {
     .about =
         "A job that has used up its retries fails instead, which is said (exit code 1). Its group is that of this\n"
         "retry, otherwise that of the last retry that had one, otherwise \"failed-retries\". A plain task keeps\n"
-        "neither group nor message, so\n"
-        "both are refused for it (exit code 1).\n"
+        "neither group nor message, so both are refused for it (exit code 1).\n"
         "\n"
         "A COMMAND of `muster work` retries its own process so; then its exit status means nothing.\n",
     .examples = "muster retry .lease:08h2v5k3q01:mail --delay 5m\n"

@@ -241,8 +241,8 @@ static void on_complaint(const char *error, const char *text, void *arg)
                             .level = MUSTER_LOG_ERROR, .error = error, .message = text, .waited_ms = -1, .ran_ms = -1});
 }
 
-/* In the plain form the library writes its lines itself, traces too. So only the others can go to a file. A FIFO that nobody
- * reads is refused, instead of waiting for somebody. */
+/* In the plain form the library writes its lines itself, traces too. So only the others can go to a file. A FIFO that
+ * nobody reads is refused, instead of waiting for somebody. */
 int work_log_begin(struct work_log *log, const struct call *call, const char *form, const char *file, int patience_ms)
 {
     *log = (struct work_log){
