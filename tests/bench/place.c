@@ -35,7 +35,7 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 
 static void exec_server(const struct place *p)
 {
-    char port[16], socket[96];
+    char port[16], socket[PLACE_DIR_MAX + sizeof "/redis.sock"];
     snprintf(port, sizeof port, "%d", p->port);
     snprintf(socket, sizeof socket, "%s/redis.sock", p->dir);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -119,7 +119,10 @@ int place_free_port(void)
 static void make_dir(struct place *p)
 {
     const char *tmp = getenv("TMPDIR");
-    if (!tmp || strlen(tmp) > sizeof p->dir - sizeof "/muster-bench-XXXXXX")
+    bool is_long = tmp && strlen(tmp) > sizeof p->dir - sizeof "/muster-bench-XXXXXX";
+    if (is_long)
+        fprintf(stderr, "muster-bench: TMPDIR is too long for the path of a socket: using /tmp\n");
+    if (!tmp || is_long)
         tmp = "/tmp";
     snprintf(p->dir, sizeof p->dir, "%s/muster-bench-XXXXXX", tmp);
     if (!mkdtemp(p->dir))

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #define PLACE_PREFIX_MAX 64
+#define PLACE_DIR_MAX 96 /* with "/redis.sock" it is as long as the path of a Unix socket may be */
 #define PLACE_URL_MAX 256
 
 /*
@@ -19,7 +20,7 @@
  *   prefix      what all prefixes begin with; a namespace of an experiment is this and its name
  */
 struct place {
-    char dir[80], url[PLACE_URL_MAX], url_tcp[64], url_tls[PLACE_URL_MAX], prefix[PLACE_PREFIX_MAX];
+    char dir[PLACE_DIR_MAX], url[PLACE_URL_MAX], url_tcp[64], url_tls[PLACE_URL_MAX], prefix[PLACE_PREFIX_MAX];
     int port;
     pid_t keeper, owner;
 };

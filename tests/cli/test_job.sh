@@ -111,7 +111,7 @@ has s '"state":"failed"' '"group":"g","message":"why"'
 ok failed seen --json
 grep -qF '"group":"g","message":"why","job":"s","len":4,"task":"data"' out || fail "no job: $(cat out)"
 ok failed seen
-grep -qE 'why +s +4  data$' out || fail "no job: $(cat out)"
+grep -qE 'why +s +- +4  data$' out || fail "no job: $(cat out)"
 
 # ---- 4
 put here data --id m

@@ -125,7 +125,7 @@ check_usage cancel --process
 check_err 'PROCESS is missing'
 check_usage cancel --job
 check_err 'ID is missing'
-for verb in queues workers ps serve check jobs stats events; do
+for verb in workers ps serve check jobs stats events; do
     check_usage "$verb" word
     check_err "'word' is one word too many"
 done

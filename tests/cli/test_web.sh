@@ -215,7 +215,7 @@ told 'muster_queue_tasks_enqueued_total{queue="kept"} 2' GET /metrics
 "$MUSTER" config --queue keyed max_running_per_key=1
 "$MUSTER" put keyed --id first --key k data >"$tmp/out"
 "$MUSTER" put keyed --id second --key k data >"$tmp/out"
-wait_for is_told '"held":1,' GET /api/overview
+wait_for is_told '"held":1}' GET /api/overview
 told 'muster_queue_tasks{queue="keyed",state="held"} 1' GET /metrics
 redis HSET muster:queue:kept stalls 3 deaths 4 >"$tmp/out" # live/test_jobs_kept has the counting
 wait_for is_told 'muster_queue_stalled_total{queue="kept"} 3' GET /metrics

@@ -14,10 +14,11 @@
 #include "jobs.h"
 #include "live_worker.h"
 
+/* Its ttl is longer than any halt of this machine: a worker that was swept would run its commands again. */
 static struct live_worker *serve_shell(struct scene *s, int hands, const char *script, struct muster_command extra)
 {
     const char *const argv[] = {"sh", "-c", script, NULL};
-    struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = "w1", .ttl_ms = 600, .hands = hands});
+    struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = "w1", .ttl_ms = 60000, .hands = hands});
     extra.size = sizeof extra;
     extra.argv = argv;
     assert_ok(muster_worker_serve_command(w->worker, "q", &extra));
