@@ -298,14 +298,15 @@ static bool put(struct random_world *w, struct random_effect *e)
     if (recurs && n_after)
         return false;
     int was = job_in(&before, id)->place, status = script_status(script_call_list(w->s, SCRIPT_PUT, args));
+    bool is_dropped = was == RUNNING && job_in(&before, id)->is_marked && args[4][0] == '0'; /* unless it is finished */
     bool is_free = was & (NOWHERE | FAILED | COMPLETE);
     if (status == MUSTER_E_NOT_FOUND) {
         assert_true(joins || (n_after && (!may_be_missing || for_failure)));
         return true;
     }
     if (status == MUSTER_E_STATE) {
-        assert_true(for_failure || joins ||
-                    recurs); /* of one that is complete; a batch that is closed, or its member */
+        assert_true(for_failure || joins || recurs ||
+                    is_dropped); /* of one that is complete; a batch that is closed, or its member */
         return true;
     }
     if (status == MUSTER_E_INVALID) {

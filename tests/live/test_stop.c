@@ -317,12 +317,14 @@ struct victim {
     struct muster_worker *worker;
     enum muster_event_type on;
     int n_calls;
+    bool has_started;
 };
 
 static void free_on_event(struct muster_worker *w, const struct muster_event *e, void *arg)
 {
     struct victim *v = arg;
     v->n_calls += v->worker == NULL;
+    v->has_started |= e->type == MUSTER_EVENT_STARTED;
     if (v->worker && e->type == v->on) {
         v->worker = NULL;
         muster_worker_free(w);
@@ -350,6 +352,11 @@ static void victim_start(struct scene *s, struct victim *v, const char *id)
     assert_ok(muster_worker_new(&v->worker, &o));
     assert_ok(muster_worker_start(v->worker));
     assert_ok(muster_worker_serve(v->worker, "q", 0, free_inside, v));
+}
+
+static bool has_started(void *arg)
+{
+    return ((struct victim *)arg)->has_started;
 }
 
 static bool is_freed(void *arg)
@@ -385,7 +392,7 @@ static void free_inside_an_event_is_safe(void **state)
         if (types[i] == MUSTER_EVENT_STOPPED)
             muster_worker_stop(v.worker, 0);
         else if (types[i] != MUSTER_EVENT_STARTED) {
-            raw_await(own.redis, s->base, 1, "ZCARD %s:registry", s->prefix);
+            wait_on(s->base, has_started, &v, SOON_MS);
             redis_server_kill(&own);
         }
         wait_on(s->base, is_freed, &v, SOON_MS);

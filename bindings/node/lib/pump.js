@@ -12,6 +12,9 @@ const koffi = require('koffi');
 
 const open = new Set(); // a handle that nobody holds would be closed by the garbage collector
 
+// While Node ends, its loop turns once more, when nothing can be called any more: what were readable then would crash it.
+process.on('exit', () => { for (const pump of open) pump.close(); });
+
 class Pump {
   #handle;
 

@@ -75,6 +75,13 @@ test('unless it is told not to', async () => {
   assert.deepStrictEqual(await program('unref').ended, { code: 0, signal: null });
 });
 
+test('what arrives while the program ends does no harm, and its task goes back', async () => {
+  await client.enqueue('q', 'x');
+  assert.deepStrictEqual(await program('unrefAndTakes').ended, { code: 0, signal: null });
+  await until(async () => (await client.sweep(), (await client.peek('q')).length === 1));
+  await client.cancel('q', 'x');
+});
+
 test('a busy program loses nothing: heartbeats go out beside it', async () => {
   await client.enqueue('q', 'x');
   const child = program('busy');

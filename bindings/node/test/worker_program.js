@@ -63,6 +63,14 @@ const programs = {
     worker.unref();
     say('left alone');
   },
+  // A task arrives while it ends.
+  async unrefAndTakes() {
+    process.on('exit', () => { for (const end = Date.now() + 300; Date.now() < end;); });
+    const worker = new Worker({ url, id, ttlMs: 500 });
+    await worker.start();
+    worker.serve('q', () => {});
+    worker.unref();
+  },
   // A listener that throws, each time, in a program that goes on all the same.
   async throwing() {
     let [caught, seen] = [0, 0];
