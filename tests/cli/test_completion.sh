@@ -105,7 +105,7 @@ about() { "$MUSTER" completion --candidates -- "$@"; }
 [[ $(about peek m) == $'mail\tqueue, 2 waiting' ]] || fail "what it is: $(about peek m)"
 
 # ---- 3
-began=$(date +%s%N)
+began=$SECONDS # $MUSTER_TIMEOUT is far above what is allowed
 MUSTER_URL=unix://$tmp/nobody check_candidates '' peek ''
 kill -STOP "${pids[redis]}"
 check_candidates '' peek ''
@@ -113,7 +113,7 @@ kill -CONT "${pids[redis]}"
 wait_for redis_answers
 MUSTER_URL=unix://nobody:wrong@$socket check_candidates '' peek ''
 check_candidates '' peek --url 'no url' ''
-(($(date +%s%N) - began < 3000000000)) || fail 'that took more than 3 seconds'
+((SECONDS - began < 100)) || fail "it waits as long as others: $((SECONDS - began)) s"
 
 # ---- 4
 mkdir "$tmp/bin" "$tmp/home" "$tmp/files"

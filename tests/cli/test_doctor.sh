@@ -62,7 +62,7 @@ well
 # ---- 3
 "$MUSTER" enqueue lonely task >"$tmp/said"
 mends queues "no worker serves 'lonely', where 1 task waits; start a worker"
-start worker "$MUSTER" work lonely --id w --ttl 100ms -- sleep 1000
+start worker "$MUSTER" work lonely --id w --ttl 3s -- sleep 1000
 wait_for says worker 'takes tasks'
 wait_for redis_is 0 LLEN muster:queues:lonely
 well
@@ -169,10 +169,10 @@ done
 soon replicas 'replicas=2, but only 0 are connected: nothing is confirmed' MUSTER_REPLICAS=2
 redis REPLICAOF 127.0.0.1 1 >"$tmp/said"
 soon replicas 'this Redis is a replica, which takes no task'
-began=$SECONDS
+began=$SECONDS # $MUSTER_TIMEOUT is far above what is allowed
 check_exit 1 "$MUSTER" doctor
-((SECONDS - began < 10)) || fail 'it waits for a replica to take a write'
+((SECONDS - began < 100)) || fail 'it waits for a replica to take a write'
 began=$SECONDS
-check_exit 75 "$MUSTER" enqueue q x --timeout 5s --prefix new # whose format is not written down yet
-((SECONDS - began < 9)) || fail 'a replica is waited for twice'
+check_exit 75 "$MUSTER" enqueue q x --timeout 20s --prefix new # whose format is not written down yet
+((SECONDS - began < 40)) || fail 'a replica is waited for twice'
 redis REPLICAOF NO ONE >"$tmp/said"
