@@ -853,9 +853,10 @@ MUSTER_API int muster_process_extend(struct muster_process *p, int64_t limit_ms)
 /*
  * End a process whose handler answered MUSTER_LATER, or that muster_worker_next() has handed out, once; `p` is dead
  * afterwards, so the E_STATE of a second end is for threads that race, not to be relied on later. If the end does not
- * count, or nobody knows whether it did, MUSTER_EVENT_UNCOUNTED tells. Any thread, while the worker is not freed. On
- * another thread than the loop's, the call may also come before the handler has returned; the handler must then
- * answer MUSTER_LATER.
+ * count, or nobody knows whether it did, MUSTER_EVENT_UNCOUNTED tells; but one that comes when the worker has stopped
+ * does not count either, also if the program has not read MUSTER_EVENT_STOPPED yet. Any thread, while the worker is not
+ * freed. On another thread than the loop's, the call may also come before the handler has returned; the handler must
+ * then answer MUSTER_LATER.
  *
  * Returns MUSTER_OK; or, with nothing changed,
  *   MUSTER_E_INVALID  `o` is MUSTER_LATER, or no outcome

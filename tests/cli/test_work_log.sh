@@ -141,6 +141,7 @@ wait_for is_drained
 redis_is 1 EXISTS muster:alive:slow || fail 'it has lost its registration'
 setpriv --pdeathsig KILL cat <&"$reader" >"$tmp/read" {messages}>&- &
 pids[cat]=$!
+wait_for test -s "$tmp/read" # by now there is room for the next line
 "$MUSTER" enqueue many last >"$tmp/said"
 wait_for grep -q 'lines that nobody read in time' "$tmp/read"
 kill -TERM "${pids[slow]}"

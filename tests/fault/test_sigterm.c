@@ -59,7 +59,7 @@ static enum muster_outcome handle(struct muster_process *p, void *arg)
 static void note(struct muster_worker *w, const struct muster_event *e, void *arg)
 {
     struct scene *s = arg;
-    journal_event(s->journal, w, e);
+    journal_event(s->journal, w, e, 0);
 }
 
 static void be_program(struct scene *s, const char *id, int hands)

@@ -82,7 +82,8 @@ static void start_worker(struct world *w)
                                .hands = 1 + draw(w, 4),
                                .prefetch = draw(w, 3),
                                .retry_ms = draw(w, 60),
-                               .answer = draw(w, 3) ? MUSTER_LATER : MUSTER_FINISH};
+                               .answer = draw(w, 3) ? MUSTER_LATER : MUSTER_FINISH,
+                               .more.tell_ended = 1};
     int first = draw(w, QUEUES), n = 1 + draw(w, QUEUES);
     for (int i = 0; i < n; i++) {
         spec.queues[i].name = queue_names[(first + i) % QUEUES];
@@ -178,7 +179,7 @@ static bool is_drained(void *arg)
 
 static void drain(struct world *w)
 {
-    struct worker_spec spec = {.id = "sweeper", .ttl_ms = TTL_MS, .hands = 4};
+    struct worker_spec spec = {.id = "sweeper", .ttl_ms = TTL_MS, .hands = 4, .more.tell_ended = 1};
     for (int i = 0; i < QUEUES; i++)
         spec.queues[i].name = queue_names[i];
     worker_process_start(w->scene, &spec);
@@ -217,29 +218,32 @@ static bool is_final(const struct journal_entry *e)
     return e->kind == JOURNAL_END && (e->what == MUSTER_FINISH || e->what == MUSTER_FAIL);
 }
 
-/* What became of the end of this process: does a later entry say that it did not count? */
-static bool did_not_count(struct world *w, size_t at, const struct journal_entry *end)
+/* Its worker was told, unless that had stopped by then. Where the program takes what runs, it learns of that later. */
+static bool has_counted(struct world *w, size_t at, const struct journal_entry *end)
 {
     for (size_t i = at; i < journal_size(w->scene->journal); i++) {
         const struct journal_entry *e = journal_at(w->scene->journal, i);
-        if (e && e->kind == JOURNAL_EVENT && e->what == MUSTER_EVENT_UNCOUNTED && e->token == end->token)
+        if (e && e->kind == JOURNAL_EVENT && e->token == end->token && e->what == MUSTER_EVENT_ENDED)
             return true;
+        if (e && e->kind == JOURNAL_EVENT && e->token == end->token && e->what == MUSTER_EVENT_UNCOUNTED)
+            return false;
     }
+    if (!journal_find(w->scene->journal, at, JOURNAL_EVENT, MUSTER_EVENT_STOPPED, end->worker, NULL))
+        fail_msg("%s was told nothing of its end of %s", end->worker, end->task);
     return false;
 }
 
 static void enter_ends(struct world *w, struct account *accounts)
 {
-    bool any_uncounted = journal_find(w->scene->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_UNCOUNTED, NULL, NULL);
     for (size_t i = 0; i < journal_size(w->scene->journal); i++) {
         const struct journal_entry *e = journal_at(w->scene->journal, i);
         if (!e || !is_final(e))
             continue;
         bool by_killed = e->worker[0] == 'w' && w->was_killed[atoi(e->worker + 1)];
-        if (by_killed || (any_uncounted && did_not_count(w, i, e)))
-            accounts[task_number(e->task)].doubtful++;
-        else
+        if (!by_killed && has_counted(w, i, e))
             accounts[task_number(e->task)].counted++;
+        else
+            accounts[task_number(e->task)].doubtful++;
     }
 }
 

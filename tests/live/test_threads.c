@@ -6,7 +6,9 @@
  * Events come in the loop's thread, which is the test's. Handlers that wait do so until the test opens the gate or they
  * are told to stop, so a test that fails leaves none running.
  */
+#include <limits.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +19,7 @@
 #include "live_worker.h"
 #include "script_call.h"
 
-enum { TTL_MS = 1000, THREADS = 4, MANY = 10000 };
+enum { TTL_MS = 1000, THREADS = 4, MANY = 10000, CHAINED = 20 };
 
 /* One test's worker and what its handlers do together. */
 struct shop {
@@ -455,6 +457,77 @@ static void one_thread_begins_in_the_order_of_coming(void **state)
     live_worker_stop(s, shop->w, 0);
 }
 
+/* Each end has another one posted, while the loop carries it out. */
+struct chain {
+    struct live_worker *w;
+    sem_t is_wanted, is_posted;
+    struct event *turn;
+    int n_ended, turns, first_turn, last_turn;
+};
+
+static void *end_what_is_wanted(void *arg)
+{
+    struct chain *c = arg;
+    for (int i = 0; i < CHAINED; i++) {
+        sem_wait(&c->is_wanted);
+        (void)muster_process_end(c->w->held[i], MUSTER_FINISH);
+        sem_post(&c->is_posted);
+    }
+    return NULL;
+}
+
+static void want_the_next(struct muster_worker *w, const struct muster_end *end, void *arg)
+{
+    struct chain *c = ((struct live_worker *)arg)->spec.arg;
+    (void)w, (void)end;
+    if (c->n_ended++ == 0)
+        c->first_turn = c->turns;
+    c->last_turn = c->turns;
+    if (c->n_ended == CHAINED)
+        return;
+    sem_post(&c->is_wanted);
+    sem_wait(&c->is_posted);
+}
+
+static void count_turn(evutil_socket_t fd, short what, void *arg)
+{
+    struct chain *c = arg;
+    (void)fd, (void)what;
+    c->turns++;
+    event_add(c->turn, &(struct timeval){0});
+}
+
+static bool has_ended_all(void *arg)
+{
+    return ((struct chain *)arg)->n_ended == CHAINED;
+}
+
+static void those_who_say_something_all_the_time_leave_the_loop_its_turns(void **state)
+{
+    struct scene *s = *state;
+    static struct chain c;
+    pthread_t thread;
+    c.w = live_worker_new(s, &(struct worker_spec){.id = "w",
+                                                   .hands = CHAINED,
+                                                   .answer = MUSTER_LATER,
+                                                   .queues = {{"q", 0}},
+                                                   .more.on_end = want_the_next,
+                                                   .arg = &c});
+    scene_enqueue_n(s, "q", "t", CHAINED);
+    scene_await_starts(s, CHAINED);
+    sem_init(&c.is_wanted, 0, 1);
+    sem_init(&c.is_posted, 0, 0);
+    c.turn = evtimer_new(s->base, count_turn, &c);
+    count_turn(-1, 0, &c);
+    pthread_create(&thread, NULL, end_what_is_wanted, &c);
+    sem_wait(&c.is_posted);
+    wait_on(s->base, has_ended_all, &c, SOON_MS);
+    pthread_join(thread, NULL);
+    event_free(c.turn);
+    assert_in_range(c.last_turn - c.first_turn, CHAINED / 2, INT_MAX);
+    await_quiet(s);
+}
+
 static enum muster_outcome wait_if_among_the_first(struct muster_process *p, void *arg)
 {
     struct shop *shop = arg;
@@ -620,6 +693,7 @@ int main(int argc, char **argv)
         live_test(an_end_that_comes_before_the_handler_has_returned_counts_then),
         live_test(the_loop_cannot_end_what_has_not_answered_later),
         live_test(retry_and_failure_are_set_on_the_thread),
+        live_test(those_who_say_something_all_the_time_leave_the_loop_its_turns),
         live_test(one_thread_begins_in_the_order_of_coming),
         live_test(who_waits_holds_up_its_own_task_only),
         live_test(a_thread_goes_on_while_the_loop_is_elsewhere),

@@ -12,6 +12,7 @@
 #include "audit.h"
 #include "invariant.h"
 #include "leaving.h"
+#include "script_call.h"
 
 /* ---- when it may be asked for ---- */
 
@@ -114,6 +115,21 @@ static void the_worker_may_be_freed_inside_the_event(void **state)
     wait_on(s->base, is_freed, w, SOON_MS);
     run_loop(s->base, 20);
     leaving_assert_list(s, "t3\nt2\nt1\nt0\n");
+}
+
+/* Redis knows the script of a leave, but not that of a turn: so the end is sent again, behind what went after it. */
+static void an_end_counts_that_was_said_before(void **state)
+{
+    struct scene *s = *state;
+    struct live_worker *w = leaving_hold(s, 1, 0);
+    scene_enqueue(s, "q", "t");
+    scene_await_starts(s, 1);
+    raw_do(s->server->redis, "SCRIPT FLUSH");
+    (void)script_does(s, SCRIPT_LEAVE, "nobody", "0", "0", "1", "q");
+    live_worker_end(w, MUSTER_FINISH);
+    leaving_leave(s, w);
+    assert_int_equal(leaving_events(s, MUSTER_EVENT_UNCOUNTED), 0);
+    leaving_assert_list(s, "");
 }
 
 /* ---- without a connection ---- */
@@ -252,6 +268,7 @@ int main(int argc, char **argv)
         live_test(a_stop_overtakes_a_leave),
         live_test(a_registration_that_is_lost_has_left_too),
         live_test(the_worker_may_be_freed_inside_the_event),
+        live_test(an_end_counts_that_was_said_before),
         live_test(without_a_connection_it_is_done_when_there_is_one_again),
         live_test(a_leave_whose_answer_is_lost_is_said_again),
         live_test(nothing_is_lost_and_nothing_ends_twice),

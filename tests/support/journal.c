@@ -13,7 +13,7 @@
 #include "testing.h"
 #include "wait.h"
 
-#define ENTRIES_MAX 100000
+#define ENTRIES_MAX 200000
 
 struct journal {
     atomic_size_t n;
@@ -62,13 +62,30 @@ void journal_process(struct journal *j, enum journal_kind kind, int what, struct
     atomic_store(&e->written, 1);
 }
 
-void journal_event(struct journal *j, struct muster_worker *w, const struct muster_event *event)
+/* As its start does. */
+static void describe_ended(struct journal *j, struct journal_entry *e, uint64_t token)
+{
+    size_t at = atomic_load(&j->n);
+    e->token = token;
+    for (at = at < ENTRIES_MAX ? at : ENTRIES_MAX; at-- > 0;) {
+        const struct journal_entry *start = journal_at(j, at);
+        if (!start || start->kind != JOURNAL_START || start->token != token)
+            continue;
+        e->task_len = start->task_len;
+        memcpy(e->task, start->task, sizeof e->task);
+        return;
+    }
+}
+
+void journal_event(struct journal *j, struct muster_worker *w, const struct muster_event *event, uint64_t token)
 {
     struct journal_entry *e = claim(j, JOURNAL_EVENT, (int)event->type);
     e->err = event->err;
     snprintf(e->text, sizeof e->text, "%s", event->text);
     if (event->process)
         describe(e, event->process);
+    else if (token != 0)
+        describe_ended(j, e, token);
     if (event->queue)
         snprintf(e->queue, sizeof e->queue, "%s", event->queue);
     snprintf(e->worker, sizeof e->worker, "%s", muster_worker_id(w));

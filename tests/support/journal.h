@@ -35,9 +35,10 @@ struct journal;
 struct journal *journal_open(void);
 void journal_close(struct journal *j);
 
-/* Called by workers. `p` may be NULL for an event. */
+/* Called by workers. The event may have no process; `token` says then which one it is about, if any: one that has begun,
+ * and that the program has ended. Otherwise 0. */
 void journal_process(struct journal *j, enum journal_kind kind, int what, struct muster_process *p);
-void journal_event(struct journal *j, struct muster_worker *w, const struct muster_event *e);
+void journal_event(struct journal *j, struct muster_worker *w, const struct muster_event *e, uint64_t token);
 
 /*
  * The first entry from position `from` on that fits, or NULL. `worker` and `task` NULL and `what` -1 fit all.

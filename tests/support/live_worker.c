@@ -60,10 +60,9 @@ enum muster_outcome live_worker_handle(struct muster_process *p, void *arg)
     return w->spec.answer;
 }
 
-void live_worker_note(struct muster_worker *worker, const struct muster_event *e, void *arg)
+static void note(struct live_worker *w, struct muster_worker *worker, const struct muster_event *e, uint64_t token)
 {
-    struct live_worker *w = arg;
-    journal_event(w->journal, worker, e);
+    journal_event(w->journal, worker, e, token);
     if (w->spec.on_event)
         w->spec.on_event(w, e);
     else if (e->type == MUSTER_EVENT_STOP && !w->spec.stubborn)
@@ -72,6 +71,11 @@ void live_worker_note(struct muster_worker *worker, const struct muster_event *e
         w->has_stopped = true;
         w->stop_err = e->err;
     }
+}
+
+void live_worker_note(struct muster_worker *worker, const struct muster_event *e, void *arg)
+{
+    note(arg, worker, e, 0);
 }
 
 static muster_handler_fn *handler_of(const struct live_worker *w)
@@ -113,15 +117,15 @@ static void take_event(struct live_worker *w, const struct muster_item *item)
 {
     if (item->event == MUSTER_EVENT_STOP && !item->process)
         return;
-    live_worker_note(w->worker,
-                     &(struct muster_event){.type = (enum muster_event_type)item->event,
-                                            .err = item->err,
-                                            .text = item->text,
-                                            .process = item->process,
-                                            .queue = item->queue,
-                                            .task = item->task,
-                                            .len = item->len},
-                     w);
+    note(w, w->worker,
+         &(struct muster_event){.type = (enum muster_event_type)item->event,
+                                .err = item->err,
+                                .text = item->text,
+                                .process = item->process,
+                                .queue = item->queue,
+                                .task = item->task,
+                                .len = item->len},
+         item->token);
 }
 
 /* One at a time: a handler may free the worker. */

@@ -115,13 +115,14 @@ static void forget_unstarted(struct muster_worker *w, const struct served *s)
     }
 }
 
-/* A suspect that may be said to begin, ends that were not sent yet, and child processes, come first. */
+/* A suspect that may be said to begin, ends, and child processes come first. Ends are waited for: one that is said once
+ * more, because Redis did not know the script, would come too late. */
 static bool must_wait(struct muster_worker *w, const struct served *s)
 {
     struct muster_process *p;
     if (suspect_must_step_back(w, s))
         return true;
-    PROCESS_EACH(p, w, IS_DUE)
+    PROCESS_EACH(p, w, IS_DUE | IS_SENT)
         if (p->served == s)
             return true;
     PROCESS_EACH(p, w, IS_RUNNING)

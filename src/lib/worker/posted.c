@@ -26,6 +26,7 @@ TAILQ_HEAD(posted_list, muster_process);
 struct posted {
     pthread_mutex_t lock;
     struct posted_list list; /* processes with something posted */
+    size_t n;                /* on the list */
     /* Those whose handlers have returned on the worker's threads, or that the program has ended, the last one first:
      * without a lock, because each task comes here. While there is one, the loop has been woken, and has not come
      * since. */
@@ -42,12 +43,14 @@ static struct muster_worker *begin_post(struct muster_process *p)
 }
 
 /* The worker is an argument because the process may be gone once the lock is free. While something is on the list, the
- * loop has been woken, and has not come to the list's end since. */
+ * loop has been woken, and has not come since, or not to the list's end. */
 static void end_post(struct muster_worker *w, struct muster_process *p, enum posted_what what)
 {
     bool is_first = TAILQ_EMPTY(&w->posted->list);
-    if (p->posted == POSTED_NOTHING)
+    if (p->posted == POSTED_NOTHING) {
         TAILQ_INSERT_TAIL(&w->posted->list, p, in_posted);
+        w->posted->n++;
+    }
     p->posted |= what;
     pthread_mutex_unlock(&w->posted->lock);
     if (is_first)
@@ -110,13 +113,20 @@ void posted_stay(struct muster_process *p, int64_t for_ms)
 
 /* ---- the loop's thread ---- */
 
+/* With the lock. */
+static void take_off(struct posted *posted, struct muster_process *p)
+{
+    TAILQ_REMOVE(&posted->list, p, in_posted);
+    posted->n--;
+    p->posted = POSTED_NOTHING;
+}
+
 void posted_forget(struct muster_process *p)
 {
     struct posted *posted = p->worker->posted;
     pthread_mutex_lock(&posted->lock);
     if (p->posted != POSTED_NOTHING)
-        TAILQ_REMOVE(&posted->list, p, in_posted);
-    p->posted = POSTED_NOTHING;
+        take_off(posted, p);
     pthread_mutex_unlock(&posted->lock);
 }
 
@@ -134,9 +144,8 @@ static struct muster_process *next_posted(struct posted *posted, struct posting 
     pthread_mutex_lock(&posted->lock);
     struct muster_process *p = TAILQ_FIRST(&posted->list);
     if (p) {
-        TAILQ_REMOVE(&posted->list, p, in_posted);
         *posting = (struct posting){p->posted, p->note, p->new_data, p->extend_ms, p->stay_ms};
-        p->posted = POSTED_NOTHING;
+        take_off(posted, p);
         p->note = NULL;
         p->new_data = (struct muster_bytes){NULL, 0};
     }
@@ -184,14 +193,23 @@ static struct muster_process *take_returned(struct posted *posted)
     return in_order;
 }
 
+static size_t count_posted(struct posted *posted)
+{
+    pthread_mutex_lock(&posted->lock);
+    size_t n = posted->n;
+    pthread_mutex_unlock(&posted->lock);
+    return n;
+}
+
 /* What a handler has posted comes before its return, and so does what it has left for the loop: so the returned ones
- * are taken first and carried out last. The same for an end that was posted. */
+ * are taken first and carried out last. The same for an end that was posted. Who goes on posting waits for another turn
+ * of the loop, which has sockets and timers to look at. */
 void posted_take(struct muster_worker *w)
 {
     struct muster_process *p, *next, *returned = take_returned(w->posted);
     struct posting posting;
     calls_run(w);
-    while ((p = next_posted(w->posted, &posting)) != NULL) {
+    for (size_t n = count_posted(w->posted); n > 0 && (p = next_posted(w->posted, &posting)) != NULL; n--) {
         if (posting.what & POSTED_ENDED)
             calls_run(w);
         apply(p, &posting);
@@ -200,6 +218,8 @@ void posted_take(struct muster_worker *w)
         next = p->next_returned;
         apply_return(p);
     }
+    if (count_posted(w->posted) > 0)
+        stop_wake(w);
 }
 
 int posted_new(struct muster_worker *w)
