@@ -14,7 +14,8 @@
 #  9. no rule names a state of a process: it asks what the list of states (src/lib/worker/process.h) answers
 # 10. each call of a client, blocking or asynchronous, is tried without rights, in tests/live/test_rights.c and
 #     test_rights_async.c; and each that C++ makes, in tests/cpp/test_rights.cpp (Python's and Node's tests look themselves)
-# 11. lists that differ, and lists that are not found, are refused
+# 11. a source that drops the answer of a call on Redis is in doc/design.md ("Errors that are passed over")
+# 12. lists that differ, and lists that are not found, are refused
 # shellcheck disable=SC2016 # backquotes are Markdown's
 set -euo pipefail
 # shellcheck source=tests/house/lib.sh
@@ -140,7 +141,20 @@ grep -ohE 'muster_[a-z_]+\([^)]' "$src"/include/muster/*.hpp | sed 's/(.*//' | g
 grep -oE '^ *(CALL|LATER)\("muster_[a-z_]+' "$src/tests/cpp/test_rights.cpp" | sed 's/.*"//' >"$dir/tried"
 passes 'lists: calls that C++ makes, and those that are tried without rights' same "$dir/hpp" "$dir/tried"
 
-# ---- 11
+# ---- 11: other calls of these names ask nothing of Redis
+section '### Errors that are passed over' <"$src/doc/design.md" | grep '^|' | cut -d'|' -f2 | grep -oE '`[a-z_]+\.[a-z]+`' | tr -d '`' >"$dir/forgiving"
+drops() { grep -rlE '(\(void\)|static_cast<void>\()!?((link|client|unheard|muster|known)_[a-z_]+|list|sendto)\(' "$1" --include='*.[ch]' --include='*.hpp'; }
+asks_nothing='progress.c status.c'
+unlisted() { drops "$1" | sed 's|.*/||' | grep -vxF -f "$dir/forgiving" -f <(tr ' ' '\n' <<<"$asks_nothing"); }
+passes 'lists: sources that drop the answer of a call, and are not told of' nothing unlisted "$src/src/lib"
+passes 'lists: sources of the command that do' nothing unlisted "$src/src/cli"
+passes 'lists: headers that do' nothing unlisted "$src/include"
+printf '%s\n' '    (void)!client_ask(c, &reply, words);' >"$dir/drops.c"
+finds 'lists: one that is not told of' 'drops.c' nothing unlisted "$dir"
+there() { while read -r name; do find "$src/src" "$src/include" "$src/bindings" -name "$name" | grep -q . || echo "$name"; done <"$dir/forgiving"; }
+passes 'lists: sources that are told of are there' nothing grep . <(there)
+
+# ---- 12
 printf '%s\n' a b >"$dir/one"
 printf '%s\n' b c >"$dir/other"
 : >"$dir/nothing"

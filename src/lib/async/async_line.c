@@ -17,6 +17,7 @@
 #include "async/async.h"
 #include "async/async_claim.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/timer.h"
 #include "protocol/client_options.h"
 #include "protocol/keys.h"
@@ -341,6 +342,11 @@ static void free_event(struct event *event)
 void async_line_clear(struct muster_async *a)
 {
     struct async_line *l = line_of(a);
+    if (l->n_own > 0)
+        log_line(MUSTER_LOG_WARN,
+                 "what takes may have taken (%zu of them) could not be given back; it comes back when their leases are "
+                 "over: %s",
+                 l->n_own, link_cause(l->link)->text);
     link_free(l->link);
     free_all(&l->waiting);
     free_all(&l->again);
