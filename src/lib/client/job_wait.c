@@ -248,8 +248,7 @@ static int announce(struct waiting *w)
         err = listen_announce(w->client, "");
     const bool is_deaf = err == MUSTER_E_FULL || err == MUSTER_E_DENIED;
     if (is_deaf && !w->is_deaf)
-        log_line(MUSTER_LOG_WARN,
-                 "a wait for jobs cannot say that it listens, so it may hear of their ends late: %s",
+        log_line(MUSTER_LOG_WARN, "a wait for jobs cannot say that it listens, so it may hear of their ends late: %s",
                  redis_error(w->client->redis));
     w->is_deaf = is_deaf;
     return w->is_deaf ? MUSTER_OK : err;
