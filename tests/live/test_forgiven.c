@@ -164,7 +164,7 @@ static bool is_keeper(void *arg)
     return is;
 }
 
-/* By the first one it knows that its handlers take long. GET is a command of this script, and of none that a turn is. */
+/* By the first one it knows that its handlers take long. GET is a command of this script, and of none of a turn. */
 static void a_keeper_that_cannot_hand_the_timer_on_says_so(void **state)
 {
     struct play p;

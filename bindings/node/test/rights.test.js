@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Whatever a user of Redis may not do, and whatever a full Redis refuses: each call of the client, for each role of
-// examples/users.acl, without some rights, and on a full Redis, resolves or rejects with an error of muster in words, and
+// examples/users.acl, without some rights, and on a full Redis, resolves or rejects with an error of muster in words; and
 // the client is sound after it. (Without each right: tests/live/test_rights.c and test_rights_async.c.)
 'use strict';
 
