@@ -12,8 +12,10 @@
 #  7. each public struct that begins with its size is in the list of src/lib/base/sized.h, and only sized.c reads one
 #  8. doc/design.md, or the head of src/lib/worker/worker.h, names each source of src/lib, and each piece of the scripts
 #  9. no rule names a state of a process: it asks what the list of states (src/lib/worker/process.h) answers
-# 10. each call that blocks on a client is tried without rights, in tests/live/test_rights.c
-# 11. lists that differ, and lists that are not found, are refused
+# 10. each call of a client, blocking or asynchronous, is tried without rights, in tests/live/test_rights.c and
+#     test_rights_async.c; and each that C++ makes, in tests/cpp/test_rights.cpp (Python's and Node's tests look themselves)
+# 11. a source that drops the answer of a call on Redis is in doc/design.md ("Errors that are passed over")
+# 12. lists that differ, and lists that are not found, are refused
 # shellcheck disable=SC2016 # backquotes are Markdown's
 set -euo pipefail
 # shellcheck source=tests/house/lib.sh
@@ -129,8 +131,30 @@ grep -ohE '^MUSTER_API int muster_[a-z_]+\(struct muster_client \*c\b' "$src"/in
     tr -d '(' | grep -vE '_interrupt(_take_back)?$' >"$dir/headers"
 sed -nE 's/^ *X\((muster_[a-z_]+), .*/\1/p' "$src/tests/live/test_rights.c" >"$dir/tried"
 passes 'lists: calls that block, and those that are tried without rights' same "$dir/headers" "$dir/tried"
+cp "$dir/headers" "$dir/calls"
+grep -ohE '^MUSTER_API int muster_async_[a-z_]+\(struct muster_async \*a\b' "$src"/include/muster/async.h | grep -oE 'muster_[a-z_]+\(' |
+    tr -d '(' | grep -vxE 'muster_async_(fd|wait)' >"$dir/headers"
+sed -nE 's/^ *X\([a-z_]+, (muster_async_[a-z_]+), .*/\1/p' "$src/tests/live/test_rights_async.c" >"$dir/tried"
+passes 'lists: asynchronous calls, and those that are tried without rights' same "$dir/headers" "$dir/tried"
+cat "$dir/headers" >>"$dir/calls"
+grep -ohE 'muster_[a-z_]+\([^)]' "$src"/include/muster/*.hpp | sed 's/(.*//' | grep -xFf "$dir/calls" >"$dir/hpp"
+grep -oE '^ *(CALL|LATER)\("muster_[a-z_]+' "$src/tests/cpp/test_rights.cpp" | sed 's/.*"//' >"$dir/tried"
+passes 'lists: calls that C++ makes, and those that are tried without rights' same "$dir/hpp" "$dir/tried"
 
-# ---- 11
+# ---- 11: other calls of these names ask nothing of Redis
+section '### Errors that are passed over' <"$src/doc/design.md" | grep '^|' | cut -d'|' -f2 | grep -oE '`[a-z_]+\.[a-z]+`' | tr -d '`' >"$dir/forgiving"
+drops() { grep -rlE '(\(void\)|static_cast<void>\()!?((link|client|unheard|muster|known)_[a-z_]+|list|sendto)\(' "$1" --include='*.[ch]' --include='*.hpp'; }
+asks_nothing='progress.c status.c'
+unlisted() { drops "$1" | sed 's|.*/||' | grep -vxF -f "$dir/forgiving" -f <(tr ' ' '\n' <<<"$asks_nothing"); }
+passes 'lists: sources that drop the answer of a call, and are not told of' nothing unlisted "$src/src/lib"
+passes 'lists: sources of the command that do' nothing unlisted "$src/src/cli"
+passes 'lists: headers that do' nothing unlisted "$src/include"
+printf '%s\n' '    (void)!client_ask(c, &reply, words);' >"$dir/drops.c"
+finds 'lists: one that is not told of' 'drops.c' nothing unlisted "$dir"
+there() { while read -r name; do find "$src/src" "$src/include" "$src/bindings" -name "$name" | grep -q . || echo "$name"; done <"$dir/forgiving"; }
+passes 'lists: sources that are told of are there' nothing grep . <(there)
+
+# ---- 12
 printf '%s\n' a b >"$dir/one"
 printf '%s\n' b c >"$dir/other"
 : >"$dir/nothing"

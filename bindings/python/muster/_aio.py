@@ -753,16 +753,17 @@ class AsyncWorker(Core[AsyncProcess]):
         await self.start()
         return self
 
-    async def __aexit__(self, kind: Optional[type[BaseException]], *_: Any) -> None:
-        if kind is not None and issubclass(kind, asyncio.CancelledError):
+    async def __aexit__(self, kind: Optional[type[BaseException]], why: Optional[BaseException], trace: Any) -> None:
+        if isinstance(why, asyncio.CancelledError):
             await self._stop_at_once()
             return
         self.stop()
         try:
             await self.join()
-        except Error:
-            if kind is None:
+        except Error as refused:
+            if why is None:
                 raise
+            why.add_note(f"muster: the worker of this block ended with an error: {refused}")
         except asyncio.CancelledError:
             await self._stop_at_once()
             raise

@@ -515,8 +515,9 @@ class Client:
 
         def undo() -> None:
             for one in taken:
-                if isinstance(one, Lease):
-                    lib.lease_give_back(self._c, name(one.id))
+                if isinstance(one, Lease) and (err := lib.lease_give_back(self._c, name(one.id))):
+                    why = error(err, lib.client_error(self._c))
+                    log.warning("%s was taken for nobody, and could not be given back: %s", one.id, why)
 
         try:
             self._ask(lib.lease_take_as, name(queue), options, take, None, is_brief=False, but=(NotFound.code,), undo=undo)

@@ -121,13 +121,14 @@ class Worker(Core[Process]):
         self.start()
         return self
 
-    def __exit__(self, kind: Optional[type[BaseException]], *_: Any) -> None:
+    def __exit__(self, kind: Optional[type[BaseException]], why: Optional[BaseException], trace: Any) -> None:
         self.stop()
         try:
             self.join()
-        except Error:
-            if kind is None:
+        except Error as refused:
+            if why is None:
                 raise
+            why.add_note(f"muster: the worker of this block ended with an error: {refused}")
         except BaseException:  # Ctrl-C while handlers run on
             self.stop(0)
             self._over.wait()

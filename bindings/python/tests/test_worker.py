@@ -309,6 +309,16 @@ class Life(Case):
             with self.assertRaises(muster.Exists):
                 self.worker(id="w").run()
 
+    def test_an_error_of_the_worker_is_a_note_of_what_its_block_raises(self):
+        with self.worker(id="w"):
+            eventually(self.client.workers)
+            other = self.worker(id="w")
+            with self.assertRaises(KeyError) as raised:
+                with other:
+                    other._over.wait()
+                    raise KeyError("mine")
+        self.assertIn("the worker of this block ended with an error", raised.exception.__notes__[0])
+
     def test_wrong_use_is_said(self):
         async def coroutine(process):
             pass

@@ -17,6 +17,7 @@
 #include "async/async.h"
 #include "async/async_claim.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/timer.h"
 #include "protocol/client_options.h"
 #include "protocol/keys.h"
@@ -47,6 +48,26 @@ static void give_up_claim(struct muster_async *a, int err, const char *why)
     link_break(a->line.link, err, why);
 }
 
+/* Who only reads needs no format, and goes on. False: the client's own calls must be made, over another connection. */
+static bool refuse_writers(struct muster_async *a, int err, const char *why)
+{
+    struct async_line *l = line_of(a);
+    struct async_list all;
+    async_list_init(&all);
+    async_list_append(&all, &l->waiting);
+    for (struct async_call *call; (call = async_list_pop(&all)) != NULL;)
+        if (call->kind->writes && !call->kind->is_own)
+            async_hear_failed(call, err, why);
+        else
+            async_list_add(&l->waiting, call);
+    return l->n_own == 0;
+}
+
+static bool is_refusal(int err)
+{
+    return err == MUSTER_E_DENIED || err == MUSTER_E_FULL;
+}
+
 static void on_claimed(const struct redisReply *reply, void *arg)
 {
     struct muster_async *a = arg;
@@ -54,11 +75,11 @@ static void on_claimed(const struct redisReply *reply, void *arg)
     if (!reply) /* the connection broke */
         return;
     int err = async_claim_hear(reply, a->prefix, why, sizeof why);
-    if (err != MUSTER_OK) {
+    if (err != MUSTER_OK && !(is_refusal(err) && refuse_writers(a, err, why))) {
         give_up_claim(a, err, why);
         return;
     }
-    a->line.claim = ASYNC_CLAIMED;
+    a->line.claim = err == MUSTER_OK ? ASYNC_CLAIMED : ASYNC_UNCLAIMED;
     a->line.down_since_ms = 0;
     async_line_go_on(a);
 }
@@ -321,6 +342,11 @@ static void free_event(struct event *event)
 void async_line_clear(struct muster_async *a)
 {
     struct async_line *l = line_of(a);
+    if (l->n_own > 0)
+        log_line(MUSTER_LOG_WARN,
+                 "what takes may have taken (%zu of them) could not be given back; it comes back when their leases are "
+                 "over: %s",
+                 l->n_own, link_cause(l->link)->text);
     link_free(l->link);
     free_all(&l->waiting);
     free_all(&l->again);

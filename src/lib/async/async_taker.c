@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "async/async.h"
+#include "base/log.h"
 #include "protocol/script_task.h"
 
 /* Whatever the answers say, Redis is not asked for ever. */
@@ -29,6 +30,16 @@ static struct untake *untake_of(struct async_call *call)
     return (struct untake *)call;
 }
 
+static void say_left(const struct async_taker *taker, int err, const struct redisReply *reply)
+{
+    char why[CAUSE_WHY_MAX];
+    reply_refusal_words(why, sizeof why, reply_kind(reply) == REPLY_ERROR ? reply_text(reply) : muster_err_text(err));
+    log_line(MUSTER_LOG_WARN,
+             "what a take may have taken from the queue '%s' could not be given back; it comes back when its lease is "
+             "over: %s",
+             taker->queue, why);
+}
+
 /* A damaged key stays damaged: it must not stop all takes. The lease's end does it then. */
 static void on_untaken(const struct redisReply *reply, void *arg)
 {
@@ -43,6 +54,8 @@ static void on_untaken(const struct redisReply *reply, void *arg)
         async_line_add_first(a, &u->call);
         return;
     }
+    if (err != MUSTER_OK)
+        say_left(u->taker, err, reply);
     async_taker_release(a, u->taker);
     async_hear_own_done(&u->call);
 }

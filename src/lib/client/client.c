@@ -59,7 +59,7 @@ void muster_client_free(struct muster_client *c)
         return;
     if (c->redis && redis_is_own(c->redis)) {
         (void)redis_take_interrupt_back(c->redis); /* it was for a call of the program */
-        (void)!unheard_give_back(c);               /* if that fails, the lease's end does it */
+        unheard_end(c);
     }
     redis_free(c->redis);
     ages_clear(&c->ages);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "client/client.h"
 #include "client/listen.h"
 #include "protocol/job_valid.h"
@@ -245,7 +246,11 @@ static int announce(struct waiting *w)
     int err = redis_claim_format(w->client->redis);
     if (err == MUSTER_OK)
         err = listen_announce(w->client, "");
-    w->is_deaf = err == MUSTER_E_FULL || err == MUSTER_E_DENIED;
+    const bool is_deaf = err == MUSTER_E_FULL || err == MUSTER_E_DENIED;
+    if (is_deaf && !w->is_deaf)
+        log_line(MUSTER_LOG_WARN, "a wait for jobs cannot say that it listens, so it may hear of their ends late: %s",
+                 redis_error(w->client->redis));
+    w->is_deaf = is_deaf;
     return w->is_deaf ? MUSTER_OK : err;
 }
 

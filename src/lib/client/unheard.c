@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 
+#include "base/log.h"
 #include "client/client.h"
 #include "protocol/script_task.h"
 
@@ -37,6 +38,14 @@ void unheard_note(struct muster_client *c, const char *queue, int err)
         snprintf(c->unheard.queue, sizeof c->unheard.queue, "%s", queue);
 }
 
+static void say_left(const struct muster_client *c)
+{
+    log_line(MUSTER_LOG_WARN,
+             "what a take may have taken from the queue '%s' could not be given back; it comes back when its lease is "
+             "over: %s",
+             c->unheard.queue, redis_error(c->redis));
+}
+
 static int give_back_some(struct muster_client *c, bool *is_more)
 {
     struct command command = COMMAND_EMPTY;
@@ -57,9 +66,17 @@ int unheard_give_back(struct muster_client *c)
     int err = MUSTER_OK;
     for (int i = 0; i < CALLS_MAX && err == MUSTER_OK && is_more; i++)
         err = give_back_some(c, &is_more);
-    if (err == MUSTER_OK || err == MUSTER_E_REDIS) /* a damaged key stays damaged: it must not stop all takes */
+    if (err == MUSTER_E_REDIS) /* a damaged key stays damaged: it must not stop all takes */
+        say_left(c);
+    if (err == MUSTER_OK || err == MUSTER_E_REDIS)
         *c->unheard.queue = '\0';
     return err;
+}
+
+void unheard_end(struct muster_client *c)
+{
+    if (unheard_give_back(c) != MUSTER_OK && *c->unheard.queue)
+        say_left(c);
 }
 
 void unheard_give_back_soon(struct muster_client *c)

@@ -30,6 +30,9 @@ void unheard_note(struct muster_client *c, const char *queue, int err);
 /* If the last call was not heard, give back what it took, or will take. On an error that may still be done later. */
 int unheard_give_back(struct muster_client *c);
 
+/* The same before the client is freed: if it cannot be done, the log says so, and the lease's end does it. */
+void unheard_end(struct muster_client *c);
+
 /* The same after an interrupt: if Redis does not answer soon, it is left for later. The client's error says which. */
 void unheard_give_back_soon(struct muster_client *c);
 

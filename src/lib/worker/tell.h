@@ -30,6 +30,7 @@
     X(REQUEST_TIDY, "tidying")                      \
     X(REQUEST_AGES, "noting since when tasks wait") \
     X(REQUEST_SHARE, "sharing a queue evenly")      \
+    X(REQUEST_HAND_ON, "handing on the timer")      \
     X(REQUEST_LEAVE, "leaving a queue")             \
     X(REQUEST_STOP, "deregistering")
 

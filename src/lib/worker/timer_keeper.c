@@ -146,8 +146,13 @@ void timer_keeper_sooner(struct muster_worker *w)
 static void on_handed_on(const struct redisReply *reply, void *arg)
 {
     struct muster_worker *w = arg;
+    const int err = reply_err(reply);
     if (w->keeper.handing_on && reply_integer(reply) == 1)
         timer_keeper_stop(w);
+    if (reply && err != MUSTER_OK)
+        tell_refused(w, REQUEST_HAND_ON, err, reply_text(reply));
+    else if (reply)
+        tell_accepted(w, REQUEST_HAND_ON);
     w->keeper.handing_on = false;
 }
 
