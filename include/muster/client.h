@@ -38,12 +38,13 @@
  * Confirmation. With `replicas=N,MS` in the URL, what a call adds is acknowledged only when N replicas have it. If
  * N is the number of all replicas, it survives the failure of this Redis, and a failover of one that lives: whichever
  * takes its place has it. With fewer, one may be promoted that has it not; then the first call that is confirmed says
- * so in the log, with a level of MUSTER_LOG_WARN (doc/engines.md tells more; it needs `+role`). The question goes out in the same write
- * (WAIT); MS is how long Redis may wait for them, by default half of `timeout_ms`, and always less than it. With
+ * so in the log, with a level of MUSTER_LOG_WARN (doc/engines.md tells more; it needs `+role`). The question goes out in
+ * the same write (WAIT); MS is how long Redis may wait for them, by default half of `timeout_ms`, and always less than it. With
  * `fsync=1` it must be on the disk of this Redis, and of the N replicas if they are asked for, too (WAITAOF; Redis 7.2
  * or Valkey with an append only file; else nothing is added and the call returns E_REDIS, in words). If fewer confirm
  * it, the call returns E_UNCONFIRMED: all of it is there, maybe on this server only. A repetition under the same
- * request id, or the same job's id, adds nothing, and is confirmed as soon as they have it. These calls ask:
+ * request id adds nothing, and is confirmed as soon as they have it; so is one under the same job's id, as long as that
+ * job is alive: one that is complete or failed by then is put again. These calls ask:
  * muster_task_enqueue(), _enqueue_many() and _enqueue_unique(), muster_job_put() and _put_many(), muster_batch_open(),
  * muster_worker_enqueue() and _put(), muster_async_enqueue() and _put(). All others need not: if a finish is lost
  * with its server, the task runs again, and a lost replay can be done again.

@@ -162,7 +162,7 @@ static const struct opt options[] = {
     [COUNT] = {.name = "count",
                .kind = OPT_COUNT,
                .argument = "N",
-               .help = "recurring: N jobs in all; a time whose ID-n is taken makes none, but counts",
+               .help = "recurring: N jobs in all; one whose ID-n is taken is named ID-n-N",
                .min = 1,
                .max = INT_MAX},
     [OVERLAP] = {.name = "overlap",
@@ -178,7 +178,7 @@ static const struct opt options[] = {
     [REQUEST] = {.name = "request",
                  .kind = OPT_STRING,
                  .argument = "ID",
-                 .help = "for safe repetition: the same lines under the same ID within an hour add nothing",
+                 .help = "for safe repetition: the same jobs under the same ID within an hour add nothing",
                  .check = check_request},
     [AFTER_END] = {.name = "after-end",
                    .kind = OPT_LIST,
@@ -290,7 +290,14 @@ static int put(const struct call *call, struct muster_client *client, const stru
 {
     struct put_spec own;
     put_read_spec(call, *data, &own);
-    return muster_job_put(client, call->operands[0], &own.spec, id);
+    if (!call->own[REQUEST].set)
+        return muster_job_put(client, call->operands[0], &own.spec, id);
+    char ids[1][MUSTER_JOB_ID_MAX + 1] = {""};
+    const struct muster_job_spec *one = &own.spec;
+    const struct muster_job_put_options o = {.size = sizeof o, .request_id = call->own[REQUEST].text, .ids = ids};
+    int err = muster_job_put_many(client, call->operands[0], &one, 1, &o, NULL);
+    snprintf(id, sizeof ids[0], "%s", ids[0]);
+    return err;
 }
 
 void put_print(const struct call *call, const char *id)
@@ -307,10 +314,15 @@ void put_print(const struct call *call, const char *id)
 static int report_unconfirmed(const struct call *call, const struct muster_client *client, const char *id)
 {
     char detail[640];
-    snprintf(detail, sizeof detail,
-             "%s; `muster put` with --id %s again adds no second one: status 74 as long as it is not confirmed, then "
-             "4, because the job is there",
-             muster_client_error(client), id);
+    if (call->own[REQUEST].set)
+        snprintf(detail, sizeof detail,
+                 "%s; the same `muster put` with the same --request adds nothing, and succeeds once it is confirmed",
+                 muster_client_error(client));
+    else
+        snprintf(detail, sizeof detail,
+                 "%s; `muster put` with --id %s again adds no second one as long as the job is alive: status 74, and 4 "
+                 "once it is confirmed; with --request also a job that has ended is not put again",
+                 muster_client_error(client), id);
     return complain_error(call, MUSTER_E_UNCONFIRMED, detail);
 }
 
@@ -366,8 +378,6 @@ static int check_lines(const struct call *call)
     bool is_many = own[LINES].set || own[JSON_LINES].set;
     if (own[LINES].set && own[JSON_LINES].set)
         return complain_usage(call, "--lines and --json-lines exclude each other");
-    if (!is_many && own[REQUEST].set)
-        return complain_usage(call, "--request is for --lines and --json-lines; a job with an --id is put once anyway");
     if (is_many && call->n_operands > 1)
         return complain_usage(call, "the data of --lines and --json-lines come from standard input, but there is DATA");
     if (own[LINES].set && own[ID].set)

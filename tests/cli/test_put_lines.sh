@@ -155,6 +155,5 @@ wrong 'exclude each other' --lines --json-lines
 wrong 'there is DATA' --lines data
 wrong "each line has its own 'tag'" --json-lines --tag x
 wrong '--id names one job' --lines --id x
-wrong '--request is for --lines' --request x
 wrong '1 to 200 bytes' --lines --request ''
 check_exit 3 "$MUSTER" jobs --queue wrong --state waiting
