@@ -59,6 +59,9 @@ enum process_answer {
     X(PROCESS_REFUSED, "refused", IS_OVER, NO_HAND, STAYS, LETS_BEGIN, IS_REFUSED)    \
     X(PROCESS_LEFT, "left", IS_OVER, NO_HAND, STAYS, LETS_BEGIN, IS_LEFT)
 
+#define PROCESS_ANSWERS(who, hand, move, alone, end) \
+    ((unsigned)(who) | (unsigned)(hand) | (unsigned)(move) | (unsigned)(alone) | (unsigned)(end))
+
 enum process_state {
 #define PROCESS_ENUM(name, text, who, hand, move, alone, end) name,
     PROCESS_STATES(PROCESS_ENUM)
@@ -175,10 +178,9 @@ int process_set_task(struct muster_process *p, struct muster_bytes task);
 /* The job that it is: `record` as a script answered it. */
 int process_set_job(struct muster_process *p, const char *id, const struct redisReply *record);
 void process_move(struct muster_process *p, enum process_state state);
-/* Is one of these the answer of its state? How many are there of which it is? And all of these, state by state in their
- * order; of none that was freed, or moved away, the next one can be asked for. */
+/* Is one of these the answer of its state? process_count() says of how many (worker.h). And all of these, state by state
+ * in their order; of none that was freed, or moved away, the next one can be asked for. */
 bool process_is(const struct muster_process *p, unsigned answers);
-size_t process_count(const struct muster_worker *w, unsigned answers);
 struct muster_process *process_first(const struct muster_worker *w, unsigned answers);
 struct muster_process *process_last(const struct muster_worker *w, unsigned answers);
 struct muster_process *process_next(const struct muster_process *p, unsigned answers);

@@ -164,6 +164,15 @@ struct muster_worker {
     size_t n_leaving;
 };
 
+/* So many processes are in a state with one of these answers. Each dispatch asks: inline, only the counts of the states
+ * that are meant remain of a question. */
+static inline size_t process_count(const struct muster_worker *w, unsigned answers)
+{
+#define STATE_COUNT(name, text, ...) +(PROCESS_ANSWERS(__VA_ARGS__) & answers ? w->processes.count[name] : 0)
+    return 0 PROCESS_STATES(STATE_COUNT);
+#undef STATE_COUNT
+}
+
 /* ---- worker.c ---- */
 void worker_enter(struct muster_worker *w, enum worker_state state);
 /* False in a child of fork(): the worker is the parent's. */
