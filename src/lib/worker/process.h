@@ -167,6 +167,15 @@ struct processes {
     size_t n_children; /* child processes that run: executor_command.c */
 };
 
+/* So many are in a state with one of these answers. Each dispatch asks: inline, only the counts of the states that are
+ * meant remain of a question. */
+static inline size_t processes_that(const struct processes *all, unsigned answers)
+{
+#define STATE_COUNT(name, text, ...) +(PROCESS_ANSWERS(__VA_ARGS__) & answers ? all->count[name] : 0)
+    return 0 PROCESS_STATES(STATE_COUNT);
+#undef STATE_COUNT
+}
+
 /* ---- process.c ---- */
 int process_new_table(struct muster_worker *w);
 void process_free_table(struct muster_worker *w);

@@ -164,13 +164,9 @@ struct muster_worker {
     size_t n_leaving;
 };
 
-/* So many processes are in a state with one of these answers. Each dispatch asks: inline, only the counts of the states
- * that are meant remain of a question. */
 static inline size_t process_count(const struct muster_worker *w, unsigned answers)
 {
-#define STATE_COUNT(name, text, ...) +(PROCESS_ANSWERS(__VA_ARGS__) & answers ? w->processes.count[name] : 0)
-    return 0 PROCESS_STATES(STATE_COUNT);
-#undef STATE_COUNT
+    return processes_that(&w->processes, answers);
 }
 
 /* ---- worker.c ---- */
