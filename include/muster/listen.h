@@ -14,8 +14,8 @@
  *   GAP    between here and the next READY of this queue events may have been missed. It comes when a connection breaks,
  *          when the scripts cannot be told for too long that somebody listens, and when the program has taken nothing for
  *          so long that the bound is reached (`max_heard`, `max_bytes`). Before the first READY it comes once, if
- *          listening cannot begin, with the reason. It comes again if an outage turns out to be what somebody must mend:
- *          E_DENIED, E_FORMAT, E_INVALID
+ *          listening cannot begin, with the reason: a server refuses, or none of the URL can be reached. It comes again
+ *          if an outage turns out to be what somebody must mend: E_DENIED, E_FORMAT, E_INVALID
  * A program that must not miss anything looks at the queue, or the jobs, after each READY. Events that are missed for
  * another reason: Redis lost its data (FLUSHALL); a cluster's nodes were cut off from each other.
  *

@@ -142,6 +142,63 @@ static int report(const struct call *call, struct muster_client *client, int err
     return code;
 }
 
+/* ---- nothing was chosen ---- */
+
+static int note_one(const struct muster_job *job, void *arg)
+{
+    (void)job;
+    *(bool *)arg = true;
+    return 1;
+}
+
+/* Has any job this tag, or is it in this group, in any queue and state? */
+static int look(struct muster_client *client, const char *tag, const char *group, bool *is_any)
+{
+    const struct muster_job_filter filter = {.size = sizeof filter, .tag = tag, .group = group, .n = 1};
+    *is_any = false;
+    return muster_job_list(client, &filter, note_one, is_any);
+}
+
+static int refuse_missing(const struct call *call, const char *what, const char *name)
+{
+    complain_refusal(call, muster_err_name(MUSTER_E_NOT_FOUND), "no job %s '%s'", what, name);
+    return EXIT_NOT_FOUND;
+}
+
+/* With --any it is enough if one of the tags is there. */
+static int check_tags(const struct call *call, struct muster_client *client, const struct bulk_choice *choice)
+{
+    const char *missing = NULL;
+    int err = MUSTER_OK;
+    for (size_t i = 0; i < choice->n_tags && err == MUSTER_OK; i++) {
+        bool is_any;
+        err = look(client, choice->tags[i], NULL, &is_any);
+        if (err == MUSTER_OK && is_any && is_set(choice->any))
+            return EXIT_DONE;
+        if (err == MUSTER_OK && !is_any)
+            missing = choice->tags[i];
+    }
+    if (err != MUSTER_OK)
+        return complain_error(call, err, muster_client_error(client));
+    return missing ? refuse_missing(call, "has the tag", missing) : EXIT_DONE;
+}
+
+/* Is it because there is no such queue, tag or group? A name that was misspelt chooses nothing. */
+static int explain_none(const struct call *call, struct muster_client *client, const struct bulk_choice *choice)
+{
+    const char *queue = text_of(choice->queue), *group = text_of(choice->group);
+    bool is_any = true;
+    int code = queue ? known_exit(call, client, queue) : EXIT_DONE;
+    if (!code)
+        code = check_tags(call, client, choice);
+    if (code || !group)
+        return code;
+    int err = look(client, NULL, group, &is_any);
+    if (err != MUSTER_OK)
+        return complain_error(call, err, muster_client_error(client));
+    return is_any ? EXIT_DONE : refuse_missing(call, "has failed in the group", group);
+}
+
 static int run_chosen(const struct call *call, struct muster_client *client, const struct bulk_choice *choice,
                       const struct muster_job_bulk *what, const char *word)
 {
@@ -150,7 +207,7 @@ static int run_chosen(const struct call *call, struct muster_client *client, con
     int code = report(call, client, muster_job_bulk(client, &filter, what, &n), word, &n);
     if (code)
         return code;
-    if (n.chosen == 0 && filter.queue && (code = known_exit(call, client, filter.queue)) != EXIT_DONE)
+    if (n.chosen == 0 && (code = explain_none(call, client, choice)) != EXIT_DONE)
         return code;
     print_counts(call, &n, what->dry_run, word);
     return n.refused > 0 ? EXIT_FAILED : EXIT_DONE;

@@ -43,15 +43,19 @@ static void print_cancelled(const struct call *call, const char *task, uint64_t 
     free(shown);
 }
 
+/* `arg`: the exit code if there is no such queue. */
 static int cancel_task(const struct call *call, struct muster_client *client, const char *task, void *arg)
 {
-    (void)arg;
+    int *refused = arg;
     uint64_t removed, running;
+    if (*refused)
+        return MUSTER_OK;
     int err = muster_task_cancel(client, call->operands[0], task, strlen(task), &removed, &running);
-    if (err == MUSTER_OK)
+    if (err == MUSTER_OK && removed + running == 0 && task == call->operands[1] &&
+        known_is_missing(client, call->operands[0]))
+        *refused = known_exit(call, client, call->operands[0]);
+    if (err == MUSTER_OK && !*refused)
         print_cancelled(call, task, removed, running);
-    if (err == MUSTER_OK && removed + running == 0 && task == call->operands[1])
-        (void)known_look(call, client, call->operands[0], "");
     return err;
 }
 
@@ -129,10 +133,12 @@ static int run(const struct call *call)
         return cancel_jobs(call);
     if (own[PROCESS].set)
         return each_process(call, cancel_process, NULL);
-    int code = parse_check_operands(call, 0, 1, "QUEUE", muster_queue_check);
+    int refused = EXIT_DONE, code = parse_check_operands(call, 0, 1, "QUEUE", muster_queue_check);
     if (!code && call->n_operands == 1)
         return complain_usage(call, "TASK is missing");
-    return code ? code : each_operand(call, 1, cancel_task, NULL);
+    if (!code)
+        code = each_operand(call, 1, cancel_task, &refused);
+    return code ? code : refused;
 }
 
 const struct command cmd_cancel = {
@@ -147,13 +153,13 @@ const struct command cmd_cancel = {
         "Jobs are gone at once, also those that run, and their ids are free. Whoever runs one is told to stop in the\n"
         "same way, but no end of it counts any more. --process with the process of a job cancels that job.\n"
         "\n"
-        "It is no error if a TASK does not exist. It is an error if a PROCESS does not exist, or if none of the\n"
-        "jobs exists that is not complete. A job is refused without --dependents if others wait until it is complete\n"
-        "(put --after), unless these are among the IDs. With or without it, who waits for its end (--after-end)\n"
-        "becomes ready, and who waits for its failure (--after-failure) is cancelled, and not counted. Failed and\n"
-        "recurring jobs can be cancelled, too; the jobs that a recurring one has made stay. One call takes at most\n"
-        "500 IDs, and cancels at most 5000 jobs with --dependents. --process PROCESS never refuses: who waits until\n"
-        "its job is complete fails.\n"
+        "It is no error if a TASK does not exist. It is an error if its QUEUE or a PROCESS does not exist, if none of\n"
+        "the jobs exists that is not complete, or if nothing has the tag or group that chooses. A job is refused\n"
+        "without --dependents if others wait until it is complete (put --after), unless these are among the IDs. With\n"
+        "or without it, who waits for its end (--after-end) becomes ready, and who waits for its failure\n"
+        "(--after-failure) is cancelled, and not counted. Failed and recurring jobs can be cancelled, too; the jobs\n"
+        "that a recurring one has made stay. One call takes at most 500 IDs, and cancels at most 5000 jobs with\n"
+        "--dependents. --process PROCESS never refuses: who waits until its job is complete fails.\n"
         "\n"
         "--queue, --state, --group and --tag choose all jobs for which these hold, but complete ones, however many\n"
         "they are, in steps of up to 100. Those that wait go before those for which they wait. One that is in another\n"

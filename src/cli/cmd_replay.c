@@ -87,30 +87,36 @@ static int report_chosen(const struct call *call, const struct muster_client *cl
     return code;
 }
 
-/* How many have failed, and whether there is the group `name`. */
+/* How many have failed, and how many of them are in the group `name`; NULL: all are. */
 struct groups {
     const char *name;
-    uint64_t n;
-    bool has_it;
+    uint64_t n, n_chosen;
 };
 
 static int note_group(const struct muster_failed_group *group, void *arg)
 {
     struct groups *groups = arg;
     groups->n += group->n;
-    groups->has_it = groups->has_it || (groups->name && strcmp(group->group, groups->name) == 0);
+    if (!groups->name || strcmp(group->group, groups->name) == 0)
+        groups->n_chosen += group->n;
     return 0;
+}
+
+static int count_groups(const struct call *call, struct muster_client *client, struct groups *groups)
+{
+    *groups = (struct groups){.name = call->own[GROUP].text};
+    return muster_failed_groups(client, call->operands[0], note_group, groups);
 }
 
 /* Why nothing was moved. Who names a group or queue that is not there hears it by the exit code, too. */
 static int explain_none(const struct call *call, struct muster_client *client, const char *word)
 {
     const char *queue = call->operands[0];
-    struct groups groups = {.name = call->own[GROUP].text};
+    struct groups groups;
     int code = known_exit(call, client, queue);
-    if (code || muster_failed_groups(client, queue, note_group, &groups) != MUSTER_OK)
+    if (code || count_groups(call, client, &groups) != MUSTER_OK)
         return code;
-    if (groups.name && !groups.has_it) {
+    if (groups.name && groups.n_chosen == 0) {
         complain_refusal(call, muster_err_name(MUSTER_E_NOT_FOUND),
                          "the failed list of the queue '%s' has nothing of the group '%s'", queue, groups.name);
         return EXIT_NOT_FOUND;
@@ -125,6 +131,21 @@ static int explain_none(const struct call *call, struct muster_client *client, c
     return EXIT_DONE;
 }
 
+/* What was replayed may have failed again meanwhile: so it counts what was there before, too. */
+static void tell_left(const struct call *call, struct muster_client *client, const struct groups *before,
+                      const struct move *move)
+{
+    struct groups after;
+    char stay[TEXT_NUMBER_SIZE];
+    const uint64_t most = (uint64_t)call->own[COUNT].number;
+    uint64_t wanted = most > 0 && most < before->n_chosen ? most : before->n_chosen;
+    if (wanted <= move->n || count_groups(call, client, &after) != MUSTER_OK || after.n_chosen == 0)
+        return;
+    uint64_t left = wanted - move->n < after.n_chosen ? wanted - move->n : after.n_chosen;
+    complain(call, "%s on the failed list of the queue '%s': not %s while an equal unique task is alive",
+             text_number_of(stay, left, "stays", "stay"), call->operands[0], move->word);
+}
+
 static int move_chosen(const struct call *call, struct move *move)
 {
     const struct muster_failed_filter filter = {
@@ -134,13 +155,18 @@ static int move_chosen(const struct call *call, struct move *move)
         .n = (uint64_t)call->own[COUNT].number,
     };
     struct muster_client *client;
+    struct groups before;
     int code = client_open(call, &client);
     if (code)
         return code;
+    if (count_groups(call, client, &before) != MUSTER_OK)
+        before.n_chosen = 0; /* then the move says what is wrong */
     muster_client_set_progress(client, progress_on_step, (void *)move->word);
     code = report_chosen(call, client, move, move->fn(client, &filter, &move->n));
     if (!code && move->n == 0)
         code = explain_none(call, client, move->word);
+    else if (!code)
+        tell_left(call, client, &before, move);
     client_free(client);
     return code;
 }

@@ -59,29 +59,40 @@ static bool can_write(const struct work_log *log)
     return poll(&reader, 1, log->left_out ? 0 : log->patience_ms) > 0;
 }
 
-static void write_left_out(struct work_log *log)
+/* A full disk takes a part of a line, or nothing of it. */
+static bool write_whole(struct work_log *log, const char *text)
 {
-    char note[120];
-    int len =
-        log->form == WORK_LOG_JSON
-            ? snprintf(note, sizeof note,
-                       "{\"level\":\"warn\",\"message\":\"%" PRIu64 " lines that nobody read in time\"}\n",
-                       log->left_out)
-            : snprintf(note, sizeof note, "muster work: %" PRIu64 " lines that nobody read in time\n", log->left_out);
-    log->left_out = 0;
-    (void)!write(log->fd, note, (size_t)len);
+    const size_t len = strlen(text);
+    const ssize_t n = write(log->fd, text, len);
+    if (n > 0)
+        log->is_torn = (size_t)n < len;
+    return n == (ssize_t)len;
 }
 
-/* `text` has its newline. A failure to write is nobody's to hear. */
+static bool write_left_out(struct work_log *log)
+{
+    char note[160];
+    const char *begin = log->is_torn ? "\n" : "";
+    if (log->form == WORK_LOG_JSON)
+        snprintf(note, sizeof note,
+                 "%s{\"level\":\"warn\",\"message\":\"%" PRIu64
+                 " lines that nobody read in time, or that could not be written\"}\n",
+                 begin, log->left_out);
+    else
+        snprintf(note, sizeof note,
+                 "%smuster work: %" PRIu64 " lines that nobody read in time, or that could not be written\n", begin,
+                 log->left_out);
+    if (!write_whole(log, note))
+        return false;
+    log->left_out = 0;
+    return true;
+}
+
+/* `text` has its newline. */
 static void write_text(struct work_log *log, const char *text)
 {
-    if (!can_write(log)) {
+    if (!can_write(log) || (log->left_out > 0 && !write_left_out(log)) || !write_whole(log, text))
         log->left_out++;
-        return;
-    }
-    if (log->left_out)
-        write_left_out(log);
-    (void)!write(log->fd, text, strlen(text));
 }
 
 static void write_json(struct work_log *log, const struct work_line *line)
@@ -263,6 +274,9 @@ void work_log_end(struct work_log *log)
 {
     muster_log_set(NULL, NULL);
     complain_to(NULL, NULL);
-    if (log->fd != STDERR_FILENO)
-        close(log->fd);
+    if (log->fd == STDERR_FILENO)
+        return;
+    if (log->left_out > 0)
+        complain(log->call, "--log-file: the last lines, %" PRIu64 ", could not be written", log->left_out);
+    close(log->fd);
 }

@@ -32,7 +32,8 @@ struct work_log {
     enum work_log_form form;
     int fd;            /* standard error, or --log-file */
     int patience_ms;   /* how long a line may wait for a slow reader: the heartbeat waits as long */
-    uint64_t left_out; /* lines that nobody read in time, and that were not told yet */
+    uint64_t left_out; /* lines that nobody read in time, or that could not be written, and that were not told yet */
+    bool is_torn;      /* the last of them was written in part */
 };
 
 /* `log` must live until work_log_end(). From now on the library's own lines, and complaints, take its form, too, and its

@@ -67,8 +67,10 @@ check_err 'late'
 check_ids 'f late' --queue r --oldest
 ok cancel --queue r --dependents --json
 check_ids '' --queue r --oldest
-ok cancel --tag nobody
-check_out '0 jobs chosen; 0 cancelled'
+check_exit 3 "$MUSTER" cancel --tag nobody
+check_err "no job has the tag 'nobody'"
+check_exit 3 "$MUSTER" replay --group none
+check_err "no job has failed in the group 'none'"
 
 # ---- 4
 check_exit 3 "$MUSTER" cancel --queue missing

@@ -39,7 +39,9 @@ check_out 'A: 0 removed, 0 running told to stop
 a: 0 removed, 0 running told to stop
 c : 0 removed, 0 running told to stop
 : 0 removed, 0 running told to stop'
-ok cancel nothing a
+check_exit 3 "$MUSTER" cancel nothing a b
+check_err "there is no queue 'nothing'"
+check_out ''
 check_redis 0 EXISTS muster:queue:nothing
 check_waiting q c
 

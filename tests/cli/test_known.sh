@@ -4,10 +4,10 @@
 # A queue or worker that does not exist looks like an empty one, so a verb that names it says so. Proves:
 #  1. lists of a queue: a line on standard error, nothing on standard output, and status 3
 #  2. ps of a worker: the same
-#  3. replay and drop of nothing, take and delete: the same
+#  3. replay, drop and cancel of nothing, take and delete: the same
 #  4. no such line if the queue or worker exists, and is merely empty; also if a foreign program has made the queue
 #  5. nothing was made by asking
-#  6. replay and drop that do nothing say why: the list is empty, has nothing of the group, or an equal unique task lives
+#  6. replay and drop say why they do nothing, and what they leave: the list is empty, has nothing of the group, or an equal unique task lives
 #  7. a name that resembles a queue's is told with that one; wait tells an id under which there is nothing
 set -eu
 # shellcheck source=tests/cli/lib.sh
@@ -30,7 +30,7 @@ is_silent() {
 }
 lists=('failed %' 'failed % --groups' 'failed % group' 'ps --queue %' 'jobs --queue %' 'jobs --queue % --state waiting'
     'jobs --queue % --group g' 'jobs --queue % --tag t' 'peek %' 'stats --queue %')
-moves=('replay % --all' 'drop % --all')
+moves=('replay % --all' 'drop % --all' 'cancel % task' 'cancel --queue %')
 
 # ---- 1, 3
 for list in "${lists[@]}" "${moves[@]}"; do
@@ -76,6 +76,11 @@ check_err "has nothing of the group 'none'"
 ok replay apart --all
 check_out 'apart: 0 replayed'
 check_err 'while an equal unique task is alive'
+"$MUSTER" enqueue apart other >said
+"$MUSTER" fail "$("$MUSTER" take apart -n 2 | grep -F other | cut -f 1)" >said
+ok replay apart --all
+check_out 'apart: 1 replayed'
+check_err "1 stays on the failed list of the queue 'apart': not replayed while an equal unique task is alive"
 check_exit 3 "$MUSTER" wait nope
 check_out $'nope\tgone'
 check_err "there is no job 'nope' (any more): none was put under this id, or its record is gone"

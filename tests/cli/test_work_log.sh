@@ -10,7 +10,8 @@
 #  3. --log text: the same with time and level; --log none: only why the worker ends
 #  4. nothing that a task or a message holds controls a terminal, or breaks a line
 #  5. a reader that has stopped reading costs no heartbeat; what it did not read is told
-#  7. --log-file has these lines alone, appended; standard error has what the commands write there
+#  7. --log-file has these lines alone, appended; standard error has what the commands write there, and how many lines a
+#     full disk has cost
 #  6. a Redis that may drop keys is told of once, as a warning; without the right to ask, nothing is said
 set -eu
 # shellcheck source=tests/cli/lib.sh
@@ -55,6 +56,14 @@ grep -q '^{.*"event":"ended"' "$tmp/file" || fail "not in the file: $(cat "$tmp/
 lines=$(wc -l <"$tmp/file")
 work_on --log text --log-file "$tmp/file"
 (($(wc -l <"$tmp/file") > lines)) || fail "not appended: $(cat "$tmp/file")"
+for ((i = 0; i < 60; i++)); do echo $i; done | "$MUSTER" enqueue q >"$tmp/said"
+is_full() {
+    trap '' XFSZ
+    ulimit -f 4
+    exec "$MUSTER" work q --burst --log json --log-file "$tmp/small" --print
+}
+(is_full) >"$tmp/out" 2>"$tmp/err" || fail "a full disk ended it: $(cat "$tmp/err")"
+check_err 'could not be written'
 check_usage work q --log-file "$tmp/file" --print
 check_usage work q --log json --log-file "$tmp/none/file" --print
 check_err "'$tmp/none/file' cannot be opened: No such file or directory"

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fake_server.h"
 #include "hearing.h"
 #include "job_look.h"
 #include "proxy.h"
@@ -301,6 +302,26 @@ static void listening_that_cannot_begin_says_why_once(void **state)
 }
 
 /* Redis closes the connection of one whose channels it takes away: that alone says nothing. */
+/* The first one says nothing. The reason is that of the last one, and comes when that has been tried. */
+static void listening_begins_at_any_server_of_its_url(void **state)
+{
+    struct scene *s = *state;
+    struct fake_server silent, other;
+    struct hearing h;
+    char url[160];
+    fake_server_start(&silent, NULL);
+    fake_server_start(&other, "-ERR unknown command\r\n");
+    snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d,127.0.0.1:%d/main", silent.port, other.port);
+    hearing_open(&h, s, url, 300, NULL);
+    hearing_add(&h, "q", QUEUE_KINDS);
+    while (hearing_take(&h) == 0)
+        run_loop(s->base, 10);
+    assert_non_null(strstr(h.last_text, strrchr(other.url, ':')));
+    hearing_close(&h);
+    fake_server_stop(&other);
+    fake_server_stop(&silent);
+}
+
 static void rights_that_go_meanwhile_are_told(void **state)
 {
     struct scene *s = *state;
@@ -564,6 +585,7 @@ int main(int argc, char **argv)
         live_test(redis_is_killed_and_starts_again),
         live_test(a_redis_that_stands_still_is_a_gap),
         live_test(listening_that_cannot_begin_says_why_once),
+        live_test(listening_begins_at_any_server_of_its_url),
         live_test(rights_that_go_meanwhile_are_told),
         live_test(one_who_may_not_unsubscribe_has_one_gap),
         live_test(another_format_is_a_gap),

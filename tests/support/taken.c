@@ -11,6 +11,9 @@
 int taken_add(const struct muster_process_info *p, void *arg)
 {
     struct taken *all = arg;
+    assert_true(p->whole_len >= p->len);
+    if (p->record)
+        assert_string_equal(p->record->holder, p->holder ? p->holder : "");
     if (all->n < TAKEN_MAX) {
         struct taken_row *row = &all->rows[all->n];
         memset(row, 0, sizeof *row);

@@ -70,7 +70,7 @@ static struct muster_process_info *add_process(struct take *t, const struct scri
 static void set_task(struct muster_process_info *info, struct muster_bytes task)
 {
     info->task = task.data;
-    info->len = task.len;
+    info->len = info->whole_len = task.len;
 }
 
 static int add_job(struct take *t, const struct script_leased *leased, const struct script_leased_one *one)

@@ -160,12 +160,6 @@ void listener_ear_settle_all(struct muster_listener *l)
         listener_ear_settle(l, l->ears.all[i]);
 }
 
-void listener_ear_miss_all(struct muster_listener *l, int err, const char *why)
-{
-    for (size_t i = 0; i < l->ears.n; i++)
-        listener_ear_miss(l, l->ears.all[i], err, why);
-}
-
 /* ---- hearing ---- */
 
 void listener_ear_hears(struct muster_listener *l, struct listener_ear *ear, const struct muster_heard *heard)

@@ -54,7 +54,6 @@ void listener_ear_settle(struct muster_listener *l, struct listener_ear *ear);
 void listener_ear_miss(struct muster_listener *l, struct listener_ear *ear, int err, const char *why);
 /* For those that are told by this; NULL: by their queue. */
 void listener_ear_settle_all(struct muster_listener *l);
-void listener_ear_miss_all(struct muster_listener *l, int err, const char *why);
 
 /* Something that this ear hears. */
 void listener_ear_hears(struct muster_listener *l, struct listener_ear *ear, const struct muster_heard *heard);

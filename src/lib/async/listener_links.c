@@ -263,6 +263,15 @@ static void forget(struct listener_told *told)
     told->at_ms = told->try_ms = 0;
 }
 
+/* Whoever has heard nothing yet hears that a server cannot be reached only if none can: another one may answer. */
+static void miss(struct muster_listener *l, const struct link *link, struct listener_ear *ear, int err,
+                 const char *text)
+{
+    bool is_told = err != MUSTER_E_CONN && err != MUSTER_E_TIMEOUT;
+    if (ear->is_ready || ear->is_gap || is_told || link_has_tried_all(link))
+        listener_ear_miss(l, ear, err, text);
+}
+
 static void on_hearing_down(void *arg, int err, const char *text)
 {
     struct muster_listener *l = arg;
@@ -271,8 +280,8 @@ static void on_hearing_down(void *arg, int err, const char *text)
     for (size_t i = 0; i < l->ears.n; i++) {
         l->ears.all[i]->is_asked = l->ears.all[i]->is_subscribed = false;
         forget(&l->ears.all[i]->told);
+        miss(l, l->hearing, l->ears.all[i], err, text);
     }
-    listener_ear_miss_all(l, err, text);
     listener_links_tell_soon(l);
 }
 
@@ -325,7 +334,7 @@ static void on_telling_down(void *arg, int err, const char *text)
     l->is_claimed = false;
     for (size_t i = 0; i < l->ears.n; i++)
         if (!l->ears.all[i]->is_ready)
-            listener_ear_miss(l, l->ears.all[i], err, text);
+            miss(l, l->telling, l->ears.all[i], err, text);
 }
 
 /* ---- their life ---- */

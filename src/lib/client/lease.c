@@ -54,6 +54,7 @@ static int give_job(const struct taking *t, const struct script_leased *leased, 
     int err = job_record_take(&record, one->job, one->record, MUSTER_LEASE_ID, token, t->what.queue);
     if (err != MUSTER_OK)
         return err;
+    record.job.holder = t->what.holder ? t->what.holder : "";
     *stop = give_one(t, leased, one->token, record.job.data, record.job.unique ? NULL : &record.job);
     job_record_clear(&record);
     return MUSTER_OK;

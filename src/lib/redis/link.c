@@ -70,6 +70,11 @@ void link_go_to(struct link *l, const struct place_node *node, const char *why)
         timer_after_ms(l->connector, 0);
 }
 
+bool link_has_tried_all(const struct link *l)
+{
+    return l->attempts >= (size_t)l->url.n_nodes + l->place.n_learned;
+}
+
 const struct place *link_place(const struct link *l)
 {
     return &l->place;

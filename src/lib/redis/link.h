@@ -108,6 +108,8 @@ bool link_is_format_known(const struct link *l);
 /* How many replicas follow the server, while the link is up; -1: it does not say. */
 int link_replicas(const struct link *l);
 bool link_can_reconnect(const struct link *l);
+/* In its `down`: has an attempt failed at each server that it knows, since it was up? Then none can be reached. */
+bool link_has_tried_all(const struct link *l);
 
 /* An answer; NULL when the link broke. The reply is borrowed until the function returns. */
 typedef void link_reply_fn(const struct redisReply *reply, void *arg);

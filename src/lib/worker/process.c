@@ -83,8 +83,7 @@ static const struct {
     const char *name;
     unsigned answers;
 } states[] = {
-#define STATE(name, text, who, hand, move, alone, end) \
-    [name] = {(text), (unsigned)(who) | (unsigned)(hand) | (unsigned)(move) | (unsigned)(alone) | (unsigned)(end)},
+#define STATE(name, text, ...) [name] = {(text), PROCESS_ANSWERS(__VA_ARGS__)},
     PROCESS_STATES(STATE)
 #undef STATE
 };
@@ -92,14 +91,6 @@ static const struct {
 bool process_is(const struct muster_process *p, unsigned answers)
 {
     return (states[p->state].answers & answers) != 0;
-}
-
-size_t process_count(const struct muster_worker *w, unsigned answers)
-{
-    size_t n = 0;
-    for (int i = 0; i < PROCESS_STATES_COUNT; i++)
-        n += states[i].answers & answers ? w->processes.count[i] : 0;
-    return n;
 }
 
 /* From state `i` on. */

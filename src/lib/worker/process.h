@@ -59,6 +59,9 @@ enum process_answer {
     X(PROCESS_REFUSED, "refused", IS_OVER, NO_HAND, STAYS, LETS_BEGIN, IS_REFUSED)    \
     X(PROCESS_LEFT, "left", IS_OVER, NO_HAND, STAYS, LETS_BEGIN, IS_LEFT)
 
+#define PROCESS_ANSWERS(who, hand, move, alone, end) \
+    ((unsigned)(who) | (unsigned)(hand) | (unsigned)(move) | (unsigned)(alone) | (unsigned)(end))
+
 enum process_state {
 #define PROCESS_ENUM(name, text, who, hand, move, alone, end) name,
     PROCESS_STATES(PROCESS_ENUM)
@@ -164,6 +167,15 @@ struct processes {
     size_t n_children; /* child processes that run: executor_command.c */
 };
 
+/* So many are in a state with one of these answers. Each dispatch asks: inline, only the counts of the states that are
+ * meant remain of a question. */
+static inline size_t processes_that(const struct processes *all, unsigned answers)
+{
+#define STATE_COUNT(name, text, ...) +(PROCESS_ANSWERS(__VA_ARGS__) & answers ? all->count[name] : 0)
+    return 0 PROCESS_STATES(STATE_COUNT);
+#undef STATE_COUNT
+}
+
 /* ---- process.c ---- */
 int process_new_table(struct muster_worker *w);
 void process_free_table(struct muster_worker *w);
@@ -175,10 +187,9 @@ int process_set_task(struct muster_process *p, struct muster_bytes task);
 /* The job that it is: `record` as a script answered it. */
 int process_set_job(struct muster_process *p, const char *id, const struct redisReply *record);
 void process_move(struct muster_process *p, enum process_state state);
-/* Is one of these the answer of its state? How many are there of which it is? And all of these, state by state in their
- * order; of none that was freed, or moved away, the next one can be asked for. */
+/* Is one of these the answer of its state? process_count() says of how many (worker.h). And all of these, state by state
+ * in their order; of none that was freed, or moved away, the next one can be asked for. */
 bool process_is(const struct muster_process *p, unsigned answers);
-size_t process_count(const struct muster_worker *w, unsigned answers);
 struct muster_process *process_first(const struct muster_worker *w, unsigned answers);
 struct muster_process *process_last(const struct muster_worker *w, unsigned answers);
 struct muster_process *process_next(const struct muster_process *p, unsigned answers);

@@ -164,6 +164,11 @@ struct muster_worker {
     size_t n_leaving;
 };
 
+static inline size_t process_count(const struct muster_worker *w, unsigned answers)
+{
+    return processes_that(&w->processes, answers);
+}
+
 /* ---- worker.c ---- */
 void worker_enter(struct muster_worker *w, enum worker_state state);
 /* False in a child of fork(): the worker is the parent's. */
