@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "jobs.h"
 #include "invariant.h"
+#include "jobs.h"
 #include "live_worker.h"
 #include "taken.h"
 
@@ -172,17 +172,38 @@ static void tasks_that_are_too_much_together_are_all_done(void **state)
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:failed:q", s->prefix), 0);
 }
 
+/* Whoever must not ask Redis for its limits is told of the outage, and which limit it may be. */
 static void a_client_is_told_that_its_request_is_too_long(void **state)
 {
+    static const struct {
+        const char *limit, *user;
+        int err;
+    } rows[] = {{"proto-max-bulk-len", NULL, MUSTER_E_TOO_BIG},
+                {"client-query-buffer-limit", NULL, MUSTER_E_TOO_BIG},
+                {"client-query-buffer-limit", "no-config", MUSTER_E_CONN}};
     struct scene *s = *state;
     const struct muster_job_spec spec = {.size = sizeof spec, .id = "a", .data = {large(), LARGE}};
-    set_limit(s, "proto-max-bulk-len", "1mb");
-    assert_err(muster_task_enqueue(s->client, "q", large(), LARGE, NULL), MUSTER_E_TOO_BIG);
-    assert_non_null(strstr(muster_client_error(s->client), "proto-max-bulk-len"));
-    assert_err(muster_job_put(s->client, "q", &spec, NULL), MUSTER_E_TOO_BIG);
-    assert_non_null(strstr(muster_client_error(s->client), "proto-max-bulk-len"));
-    scene_enqueue(s, "q", "small");
-    assert_int_equal(scene_waiting(s, "q"), 1);
+    raw_do(s->server->redis, "ACL SETUSER no-config on >secret ~* &* +@all -config");
+    for (size_t i = 0; i < N_OF(rows); i++) {
+        struct muster_client *c;
+        char url[512];
+        snprintf(url, sizeof url, rows[i].user ? "unix://no-config:secret@%s" : "unix://%s", s->server->socket);
+        assert_ok(muster_client_new(&c, &(struct muster_client_options){.size = sizeof(struct muster_client_options),
+                                                                        .url = url,
+                                                                        .prefix = s->prefix}));
+        set_limit(s, rows[i].limit, "1mb");
+        for (int k = 0; k < 2; k++) { /* with the script's text, and without */
+            assert_err(muster_task_enqueue(c, "q", large(), LARGE, NULL), rows[i].err);
+            assert_non_null(strstr(muster_client_error(c), rows[i].limit));
+        }
+        assert_err(muster_job_put(c, "q", &spec, NULL), rows[i].err);
+        assert_non_null(strstr(muster_client_error(c), rows[i].limit));
+        assert_ok(muster_task_enqueue(c, "q", "small", 5, NULL));
+        assert_int_equal(scene_waiting(s, "q"), i + 1);
+        set_limit(s, rows[i].limit, "512mb");
+        muster_client_free(c);
+    }
+    raw_do(s->server->redis, "ACL DELUSER no-config");
 }
 
 /* ---- leases ---- */
@@ -259,9 +280,9 @@ static void a_take_fails_what_redis_does_not_send_and_brings_what_is_behind_it(v
         void (*take)(struct scene *, size_t, int64_t, struct takes *);
         size_t n;
         int64_t wait_ms;
-    } ways[] = {
-        {take_by_client, 1, 0},      {take_by_client, 2, 0},      {take_by_client, 1000, 0}, {take_by_client, 1, 200},
-        {take_asynchronously, 1, 0}, {take_asynchronously, 3, 0}, {take_asynchronously, 1, 200}};
+    } ways[] = {{take_by_client, 1, 0},       {take_by_client, 2, 0},      {take_by_client, 1000, 0},
+                {take_by_client, 1, 200},     {take_asynchronously, 1, 0}, {take_asynchronously, 3, 0},
+                {take_asynchronously, 1, 200}};
     struct scene *s = *state;
     for (size_t i = 0; i < N_OF(ways) * N_OF(adds); i++) {
         struct takes takes = {0};

@@ -312,8 +312,13 @@ static void take_says_how_many_and_for_how_long(void **state)
                   "\"1\": the caller waits", "0", "the call's name", "", "how long it has waited", "0",
                   "the name of who takes", "", "how many bytes a task", "0");
     script_take(&c, &root,
-                &(struct script_take_lease){
-                    .queue = "q", .lease_ms = 1, .wait = SCRIPT_WAIT, .call = "me:1", .waited_ms = 9, .holder = "h", .most_bytes = 7});
+                &(struct script_take_lease){.queue = "q",
+                                            .lease_ms = 1,
+                                            .wait = SCRIPT_WAIT,
+                                            .call = "me:1",
+                                            .waited_ms = 9,
+                                            .holder = "h",
+                                            .most_bytes = 7});
     assert_script(&c, SCRIPT_TAKE, NULL, "queue", "q", "how many at most", "0", "length of the lease", "1",
                   "\"1\": the caller waits", "1", "the call's name", "me:1", "how long it has waited", "9",
                   "the name of who takes", "h", "how many bytes a task", "7");

@@ -35,8 +35,8 @@ struct take {
     struct async_call call;
     struct script_take_lease what;
     int n_empty;
-    bool is_for_one;  /* a connection ended while it alone was under way */
-    unsigned n_alone; /* so many did, when it was for one */
+    bool is_for_one;           /* a connection ended while it alone was under way */
+    unsigned n_alone;          /* so many did, when it was for one */
     int64_t wait_ms, until_ms; /* 0: it does not wait */
     unsigned heard;            /* async_watch_hears() when it was sent */
     struct async_taker *taker; /* NULL: it was lost, and is being given back */

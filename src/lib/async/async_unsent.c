@@ -66,7 +66,8 @@ static int send_failing(struct async_call *call)
     return err;
 }
 
-static const struct async_kind kind_failing = {.writes = true, .is_own = true, .send = send_failing, .clear = clear_failing};
+static const struct async_kind kind_failing = {
+    .writes = true, .is_own = true, .send = send_failing, .clear = clear_failing};
 
 void async_unsent_fail(struct async_call *take, const char *queue, const struct script_leased_one *one)
 {
