@@ -210,7 +210,8 @@ MUSTER_API int muster_async_put(struct muster_async *a, const char *queue, const
  * this time, counted from the call, and a last look, which may take `timeout_ms`. Nobody polls: every call of muster
  * that makes work available tells it, over a second connection. A bare LPUSH is found within five seconds, or at once
  * after its PUBLISH. Any number of takes may wait, of many queues; those of one queue take turns, also with other
- * programs. Idle workers are served first. While it waits other calls go on.
+ * programs. Idle workers are served first. While it waits other calls go on. What Redis does not send for its size fails,
+ * as by muster_lease_take().
  *
  * Returns as all calls, and
  *   MUSTER_E_INVALID  the queue's name, n, lease_ms (1 to MUSTER_LEASE_MAX_MS) or wait_ms

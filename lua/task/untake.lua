@@ -3,6 +3,7 @@
   takes nothing.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue     ARGV[2] the call's name, as `take` got it
+    ARGV[3] how many bytes it must have taken; with fewer nothing is changed
   Returns {0, how many processes went back, 1: there may be more, call again; else 0}; {E_REDIS, key} for a key of the
   wrong type: nothing was changed.
   The processes go back as by "back" of the include `ends`, and the caller had none of them: nothing of it counts, and a
@@ -30,7 +31,11 @@ local function tokens_of_call()
   end
 end
 
--- Those of n tokens that are still held.
+local function bytes_of(task, job)
+  return task and #task or job and try('HSTRLEN', P .. 'job:' .. job, 'data') or 0
+end
+
+-- Those of n tokens that are still held; and how many bytes these have.
 local function held_of(first, n)
   local tokens, fields = {}, {}
   for number = first, first + n - 1 do
@@ -39,11 +44,13 @@ local function held_of(first, n)
     fields[#fields + 1] = token
     fields[#fields + 1] = 'j' .. token
   end
-  local values, held = redis.call('HMGET', set, unpack(fields)), {}
+  local values, held, n_bytes = redis.call('HMGET', set, unpack(fields)), {}, 0
   for i, token in ipairs(tokens) do
-    held[#held + 1] = (values[2 * i - 1] or values[2 * i]) and token or nil
+    local task, job = values[2 * i - 1], values[2 * i]
+    held[#held + 1] = (task or job) and token or nil
+    n_bytes = n_bytes + bytes_of(task, job)
   end
-  return held
+  return held, n_bytes
 end
 
 -- Ends them. False if a key has the wrong type.
@@ -69,7 +76,13 @@ end
 redis.call('HDEL', P .. 'queue:' .. queue, '-') -- needs no memory, so that a full Redis allows the others
 local first, last = tokens_of_call()
 local n = first and math.min(last - first + 1, UNTAKEN_MAX) or 0
-local held = n > 0 and held_of(first, n) or {}
+local held, n_bytes = {}, 0
+if n > 0 then
+  held, n_bytes = held_of(first, n)
+end
+if n_bytes < tonumber(ARGV[3] or 0) then
+  return {0, 0, 0}
+end
 if not give_back(held) then
   return {E_REDIS, damaged}
 end

@@ -112,19 +112,27 @@ static void a_take_whose_answer_was_lost_is_given_back(void **state)
     struct scene *s = *state;
     struct proxy proxy;
     struct answers as;
+    struct bag first, second;
     proxy_start(&proxy, s->server->dir, s->server->socket);
     answers_open(&as, s, proxy.url, LONG_MS, NULL);
     scene_enqueue_n(s, "q", "t", 3);
     proxy_trap(&proxy, A_TAKE, PROXY_REPLIES);
-    assert_err(take_now(&as, "q", 2)->err, MUSTER_E_CONN);
+    take_into(&as, "q", 2, &first);
+    take_into(&as, "q", 2, &second);
+    answers_await(&as, 2);
+    assert_err(first.err, MUSTER_E_CONN);
+    assert_err(second.err, MUSTER_E_CONN);
     raw_await(s->server->redis, NULL, 0, "HLEN %s:processing:.lease:q", s->prefix);
     assert_queue_holds(s, "q", "t0 t1 t2 ");
-    proxy_trap(&proxy, A_TAKE, PROXY_REQUESTS);
-    assert_err(take_now(&as, "q", 2)->err, MUSTER_E_CONN);
-    struct bag *b = take_now(&as, "q", 2);
-    assert_err(b->err, MUSTER_OK);
-    assert_string_equal(b->taken.rows[0].task, "t0");
-    assert_int_equal(leased(s, "q"), 2);
+    static const int ways[] = {PROXY_REPLIES, PROXY_REQUESTS};
+    for (size_t i = 0; i < N_OF(ways); i++) { /* alone it is asked again */
+        proxy_trap(&proxy, A_TAKE, ways[i]);
+        struct bag *b = take_now(&as, "q", 2);
+        assert_err(b->err, MUSTER_OK);
+        assert_int_equal(proxy_count(&proxy).trapped, 2 + (int)i);
+        assert_string_equal(b->taken.rows[0].task, i == 0 ? "t0" : "t1");
+        assert_int_equal(leased(s, "q"), i + 1);
+    }
     answers_close(&as);
     proxy_stop(&proxy);
 }

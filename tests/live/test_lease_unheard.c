@@ -128,8 +128,8 @@ static void it_is_given_back_as_soon_as_redis_can_be_reached_again(void **state)
     struct taken taken;
     play_begin(&p, s);
     scene_enqueue_n(s, "q", "t", 3);
-    take_unheard(&p, 2, PROXY_REPLIES);
     proxy_refuse(&p.proxy);
+    take_unheard(&p, 2, PROXY_REPLIES);
     for (int i = 0; i < 2; i++)
         assert_err(take_by(p.c, 1, &taken), MUSTER_E_CONN);
     redis_server_kill(s->server);

@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "invariant.h"
 #include "jobs.h"
 #include "live_worker.h"
+#include "taken.h"
 
 #define LARGE 3000000
 #define MIDDLE 300000
@@ -170,17 +172,150 @@ static void tasks_that_are_too_much_together_are_all_done(void **state)
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:failed:q", s->prefix), 0);
 }
 
+/* Whoever must not ask Redis for its limits is told of the outage, and which limit it may be. */
 static void a_client_is_told_that_its_request_is_too_long(void **state)
 {
+    static const struct {
+        const char *limit, *user;
+        int err;
+    } rows[] = {{"proto-max-bulk-len", NULL, MUSTER_E_TOO_BIG},
+                {"client-query-buffer-limit", NULL, MUSTER_E_TOO_BIG},
+                {"client-query-buffer-limit", "no-config", MUSTER_E_CONN}};
     struct scene *s = *state;
     const struct muster_job_spec spec = {.size = sizeof spec, .id = "a", .data = {large(), LARGE}};
-    set_limit(s, "proto-max-bulk-len", "1mb");
-    assert_err(muster_task_enqueue(s->client, "q", large(), LARGE, NULL), MUSTER_E_TOO_BIG);
-    assert_non_null(strstr(muster_client_error(s->client), "proto-max-bulk-len"));
-    assert_err(muster_job_put(s->client, "q", &spec, NULL), MUSTER_E_TOO_BIG);
-    assert_non_null(strstr(muster_client_error(s->client), "proto-max-bulk-len"));
-    scene_enqueue(s, "q", "small");
-    assert_int_equal(scene_waiting(s, "q"), 1);
+    raw_do(s->server->redis, "ACL SETUSER no-config on >secret ~* &* +@all -config");
+    for (size_t i = 0; i < N_OF(rows); i++) {
+        struct muster_client *c;
+        char url[512];
+        snprintf(url, sizeof url, rows[i].user ? "unix://no-config:secret@%s" : "unix://%s", s->server->socket);
+        assert_ok(muster_client_new(&c, &(struct muster_client_options){.size = sizeof(struct muster_client_options),
+                                                                        .url = url,
+                                                                        .prefix = s->prefix}));
+        set_limit(s, rows[i].limit, "1mb");
+        for (int k = 0; k < 2; k++) { /* with the script's text, and without */
+            assert_err(muster_task_enqueue(c, "q", large(), LARGE, NULL), rows[i].err);
+            assert_non_null(strstr(muster_client_error(c), rows[i].limit));
+        }
+        assert_err(muster_job_put(c, "q", &spec, NULL), rows[i].err);
+        assert_non_null(strstr(muster_client_error(c), rows[i].limit));
+        assert_ok(muster_task_enqueue(c, "q", "small", 5, NULL));
+        assert_int_equal(scene_waiting(s, "q"), i + 1);
+        set_limit(s, rows[i].limit, "512mb");
+        muster_client_free(c);
+    }
+    raw_do(s->server->redis, "ACL DELUSER no-config");
+}
+
+/* ---- leases ---- */
+
+#define SHORT_LEN 5
+
+struct takes {
+    int n, err;
+    char ids[8][ID_MAX];
+};
+
+static int note_taken(const struct muster_process_info *p, void *arg)
+{
+    struct takes *takes = arg;
+    assert_int_equal(p->len, SHORT_LEN);
+    assert_in_range(takes->n, 0, N_OF(takes->ids) - 1);
+    snprintf(takes->ids[takes->n++], ID_MAX, "%s", p->id);
+    return 0;
+}
+
+static void note_answer(const struct muster_answer *answer, void *arg)
+{
+    struct takes *takes = arg;
+    takes->err = answer->err;
+    for (size_t i = 0; i < answer->n; i++)
+        note_taken(&answer->processes[i], takes);
+}
+
+static void put_of(struct scene *s, const char *queue, size_t len)
+{
+    const struct muster_job_spec spec = {.size = sizeof spec, .data = {large(), len}};
+    assert_ok(muster_job_put(s->client, queue, &spec, NULL));
+}
+
+static void (*const adds[])(struct scene *, const char *, size_t) = {enqueue, put_of};
+
+/* One call is enough for what is behind it: a program that lives for one take gets through, too. */
+static void take_by_client(struct scene *s, size_t n, int64_t wait_ms, struct takes *takes)
+{
+    do
+        takes->err = muster_lease_take(s->client, "q", n, 3600000, wait_ms, note_taken, takes);
+    while (takes->err == MUSTER_OK);
+}
+
+static void take_asynchronously(struct scene *s, size_t n, int64_t wait_ms, struct takes *takes)
+{
+    struct muster_async *a;
+    const struct muster_client_options client = {.size = sizeof client, .url = s->server->url, .prefix = s->prefix};
+    assert_ok(muster_async_new(
+        &a, &(struct muster_async_options){.size = sizeof(struct muster_async_options), .client = &client}));
+    do {
+        assert_ok(muster_async_take(a, "q", n, 3600000, wait_ms, note_answer, takes));
+        assert_ok(muster_async_wait(a, 30000));
+        assert_int_equal(muster_async_dispatch(a, 0), 1);
+    } while (takes->err == MUSTER_OK);
+    muster_async_free(a);
+}
+
+static void assert_behind_it(struct scene *s, struct takes *takes)
+{
+    assert_err(takes->err, MUSTER_E_NOT_FOUND);
+    assert_int_equal(takes->n, 2);
+    assert_failed(s, "q", 2);
+    for (int i = 0; i < takes->n; i++)
+        assert_ok(muster_lease_finish(s->client, takes->ids[i], NULL));
+    assert_int_equal(queue_row_of(s, "q").running, 0);
+    invariant_assert(s->server->redis, s->prefix);
+}
+
+/* Two are too large, each with a short one behind it. */
+static void a_take_fails_what_redis_does_not_send_and_brings_what_is_behind_it(void **state)
+{
+    static const struct {
+        void (*take)(struct scene *, size_t, int64_t, struct takes *);
+        size_t n;
+        int64_t wait_ms;
+    } ways[] = {{take_by_client, 1, 0},       {take_by_client, 2, 0},      {take_by_client, 1000, 0},
+                {take_by_client, 1, 200},     {take_asynchronously, 1, 0}, {take_asynchronously, 3, 0},
+                {take_asynchronously, 1, 200}};
+    struct scene *s = *state;
+    for (size_t i = 0; i < N_OF(ways) * N_OF(adds); i++) {
+        struct takes takes = {0};
+        for (int k = 0; k < 2; k++) {
+            adds[i % N_OF(adds)](s, "q", LARGE);
+            adds[i % N_OF(adds)](s, "q", SHORT_LEN);
+        }
+        set_limit(s, "client-output-buffer-limit", "normal 1mb 0 0");
+        ways[i / N_OF(adds)].take(s, ways[i / N_OF(adds)].n, ways[i / N_OF(adds)].wait_ms, &takes);
+        assert_behind_it(s, &takes);
+        set_limit(s, "client-output-buffer-limit", "normal 0 0 0");
+        assert_ok(muster_queue_delete(s->client, "q", NULL, NULL));
+    }
+}
+
+static int count_taken(const struct muster_process_info *p, void *n)
+{
+    assert_int_equal(p->len, MIDDLE);
+    ++*(int *)n;
+    return 0;
+}
+
+/* As for a worker. */
+static void a_take_brings_all_that_is_too_much_together(void **state)
+{
+    struct scene *s = *state;
+    int n = 0;
+    for (int i = 0; i < 8; i++)
+        enqueue(s, "q", MIDDLE);
+    set_limit(s, "client-output-buffer-limit", "normal 1mb 0 0");
+    assert_ok(muster_lease_take(s->client, "q", 8, 3600000, 0, count_taken, &n));
+    assert_int_equal(n, 8);
+    assert_int_equal(raw_int(s->server->redis, "ZCARD %s:failed:q", s->prefix), 0);
 }
 
 /* ---- lists ---- */
@@ -226,32 +361,25 @@ static int keep_id(const struct muster_process_info *p, void *id)
     return 0;
 }
 
-static void take_one(struct scene *s, const char *queue, char id[ID_MAX])
+static void take_id(struct scene *s, const char *queue, char id[ID_MAX])
 {
     assert_ok(muster_lease_take(s->client, queue, 1, 3600000, 0, keep_id, id));
-}
-
-static void put_of(struct scene *s, const char *queue, size_t len)
-{
-    const struct muster_job_spec spec = {.size = sizeof spec, .data = {large(), len}};
-    assert_ok(muster_job_put(s->client, queue, &spec, NULL));
 }
 
 /* Of whatever lists show, one that is so long. */
 static void make_each(struct scene *s, size_t len)
 {
-    static void (*const adds[])(struct scene *, const char *, size_t) = {enqueue, put_of};
     char id[ID_MAX];
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < N_OF(adds); i++) {
         adds[i](s, "waiting", len);
         adds[i](s, "held", len);
-        take_one(s, "held", id);
+        take_id(s, "held", id);
         adds[i](s, "failed", len);
-        take_one(s, "failed", id);
+        take_id(s, "failed", id);
         assert_ok(muster_lease_fail(s->client, id, "g", "m"));
     }
     enqueue(s, "delayed", len);
-    take_one(s, "delayed", id);
+    take_id(s, "delayed", id);
     assert_ok(muster_lease_retry(s->client, id, 3600000));
 }
 
@@ -348,6 +476,8 @@ int main(int argc, char **argv)
         limited_test(a_job_that_redis_does_not_send_fails),
         limited_test(tasks_that_are_too_much_together_are_all_done),
         limited_test(a_client_is_told_that_its_request_is_too_long),
+        limited_test(a_take_fails_what_redis_does_not_send_and_brings_what_is_behind_it),
+        limited_test(a_take_brings_all_that_is_too_much_together),
         limited_test(lists_show_the_beginning_of_what_redis_does_not_send),
         limited_test(a_large_request_of_a_client_has_more_time),
         limited_test(a_large_request_over_a_link_has_more_time),

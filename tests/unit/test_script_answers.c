@@ -185,7 +185,8 @@ static void leased_has_tasks_alone_or_tasks_and_jobs_one_by_one(void **state)
         LIST(INTEGER(0), INTEGER(-1), INTEGER(77), TEXT(TOKEN_TEXT), LIST(TEXT("a"), TEXT("b")), INTEGER(1));
     const redisReply *mixed =
         LIST(INTEGER(0), INTEGER(5), INTEGER(77), TEXT(""), EMPTY_LIST, INTEGER(0), TEXT("00000000001"), TEXT(""),
-             TEXT("a\0b"), TEXT("00000000002"), TEXT("job-1"), LIST(TEXT("state"), TEXT("waiting")));
+             TEXT("a\0b"), TEXT("00000000002"), TEXT("job-1"), LIST(TEXT("state"), TEXT("waiting")),
+             TEXT("00000000003"), TEXT("job-2"), INTEGER(70000));
     struct script_leased out;
     struct script_leased_one one;
     (void)state;
@@ -195,24 +196,33 @@ static void leased_has_tasks_alone_or_tasks_and_jobs_one_by_one(void **state)
     assert_int_equal(out.first_token, TOKEN_NUMBER);
     assert_int_equal(reply_len(out.tasks), 2);
     assert_true(out.is_more);
-    assert_int_equal(out.n_more, 0);
+    assert_int_equal(script_leased_len(&out), 2);
+    assert_ok(script_leased_one(alone, &out, 1, &one));
+    assert_int_equal(one.token, TOKEN_NUMBER + 1);
+    assert_memory_equal(one.task.data, "b", 1);
     assert_ok(script_leased(mixed, &out));
     assert_int_equal(reply_len(out.tasks), 0);
     assert_false(out.is_more);
-    assert_int_equal(out.n_more, 2);
-    assert_ok(script_leased_one(mixed, 0, &one));
+    assert_int_equal(script_leased_len(&out), 3);
+    assert_ok(script_leased_one(mixed, &out, 0, &one));
     assert_null(one.job);
     assert_int_equal(one.token, 1);
     assert_int_equal(one.task.len, 3);
-    assert_ok(script_leased_one(mixed, 1, &one));
+    assert_ok(script_leased_one(mixed, &out, 1, &one));
     assert_string_equal(one.job, "job-1");
     assert_int_equal(one.token, 2);
     assert_int_equal(reply_len(one.record), 2);
+    assert_int_equal(one.measured, 0);
+    assert_ok(script_leased_one(mixed, &out, 2, &one));
+    assert_string_equal(one.job, "job-2");
+    assert_int_equal(one.measured, 70000);
 }
 
 static int first_leased(const redisReply *r)
 {
-    return script_leased_one(r, 0, &(struct script_leased_one){0});
+    struct script_leased out = {0};
+    (void)script_leased(r, &out);
+    return script_leased_one(r, &out, 0, &(struct script_leased_one){0});
 }
 
 #define LEASED(...) LIST(INTEGER(0), INTEGER(5), INTEGER(77), TEXT(""), EMPTY_LIST, __VA_ARGS__)

@@ -310,21 +310,27 @@ static void take_says_how_many_and_for_how_long(void **state)
     script_take(&c, &root, &(struct script_take_lease){.queue = "b:c", .n = 3, .lease_ms = 5000000000});
     assert_script(&c, SCRIPT_TAKE, NULL, "queue", "b:c", "how many at most", "3", "length of the lease", "5000000000",
                   "\"1\": the caller waits", "0", "the call's name", "", "how long it has waited", "0",
-                  "the name of who takes", "");
+                  "the name of who takes", "", "how many bytes a task", "0");
     script_take(&c, &root,
-                &(struct script_take_lease){
-                    .queue = "q", .lease_ms = 1, .wait = SCRIPT_WAIT, .call = "me:1", .waited_ms = 9, .holder = "h"});
+                &(struct script_take_lease){.queue = "q",
+                                            .lease_ms = 1,
+                                            .wait = SCRIPT_WAIT,
+                                            .call = "me:1",
+                                            .waited_ms = 9,
+                                            .holder = "h",
+                                            .most_bytes = 7});
     assert_script(&c, SCRIPT_TAKE, NULL, "queue", "q", "how many at most", "0", "length of the lease", "1",
                   "\"1\": the caller waits", "1", "the call's name", "me:1", "how long it has waited", "9",
-                  "the name of who takes", "h");
+                  "the name of who takes", "h", "how many bytes a task", "7");
 }
 
 static void untake_names_the_call(void **state)
 {
     struct command c = COMMAND_EMPTY;
     (void)state;
-    script_untake(&c, &root, "b:c", "me:1");
-    assert_script(&c, SCRIPT_UNTAKE, NULL, "queue", "b:c", "the call's name", "me:1");
+    script_untake(&c, &root, "b:c", "me:1", 65536);
+    assert_script(&c, SCRIPT_UNTAKE, NULL, "queue", "b:c", "the call's name", "me:1", "how many bytes it must have",
+                  "65536");
 }
 
 static void fail_holder_names_the_holder_and_a_place(void **state)

@@ -83,6 +83,12 @@ void async_hear_sent(struct async_call *call, size_t bytes)
     l->n_unasked += call->kind->adds;
 }
 
+void async_hear_unsent(struct async_call *call)
+{
+    call->async->line.n_sent--;
+    async_line_add_first(call->async, call);
+}
+
 /* The run, whose first one is `call`. */
 static void add_run(struct async_list *list, struct async_call *call)
 {

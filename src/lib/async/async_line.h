@@ -60,6 +60,9 @@ void async_line_go_on(struct muster_async *a);
 
 /* ---- async_hear.c ---- */
 
+/* Its connection ended; it comes again, before all that waits now. */
+void async_hear_unsent(struct async_call *call);
+
 /* It is sent, with so many bytes. */
 void async_hear_sent(struct async_call *call, size_t bytes);
 

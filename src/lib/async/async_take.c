@@ -10,11 +10,13 @@
 
 #include "async/async.h"
 #include "async/async_taker.h"
+#include "async/async_unsent.h"
 #include "base/clock.h"
 #include "base/words.h"
 #include "protocol/job_record.h"
 #include "protocol/process_name.h"
 #include "protocol/script_task.h"
+#include "protocol/size_limit.h"
 #include "redis/redis.h"
 
 /* A take goes on after so many calls that took nothing, if they say that there may be more. */
@@ -33,6 +35,8 @@ struct take {
     struct async_call call;
     struct script_take_lease what;
     int n_empty;
+    bool is_for_one;           /* a connection ended while it alone was under way */
+    unsigned n_alone;          /* so many did, when it was for one */
     int64_t wait_ms, until_ms; /* 0: it does not wait */
     unsigned heard;            /* async_watch_hears() when it was sent */
     struct async_taker *taker; /* NULL: it was lost, and is being given back */
@@ -89,23 +93,27 @@ static int add_job(struct take *t, const struct script_leased *leased, const str
     return MUSTER_OK;
 }
 
+static int add_one(struct take *t, const struct script_leased *leased, const struct script_leased_one *one)
+{
+    if (one->job)
+        return add_job(t, leased, one);
+    set_task(add_process(t, leased, one->token), one->task);
+    return MUSTER_OK;
+}
+
 static int add_all(struct take *t, const struct redisReply *reply, const struct script_leased *leased)
 {
-    const size_t n = reply_len(leased->tasks);
+    const size_t n = script_leased_len(leased);
     int err = MUSTER_OK;
-    t->infos = calloc(n + leased->n_more, sizeof *t->infos);
-    t->taken = calloc(n + leased->n_more, sizeof *t->taken);
+    t->infos = calloc(n, sizeof *t->infos);
+    t->taken = calloc(n, sizeof *t->taken);
     if (!t->infos || !t->taken)
         return MUSTER_E_NOMEM;
-    for (size_t i = 0; i < n; i++)
-        set_task(add_process(t, leased, leased->first_token + i), reply_bytes(reply_at(leased->tasks, i)));
-    for (size_t i = 0; i < leased->n_more && err == MUSTER_OK; i++) {
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++) {
         struct script_leased_one one;
-        err = script_leased_one(reply, i, &one);
-        if (err == MUSTER_OK && one.job)
-            err = add_job(t, leased, &one);
-        else if (err == MUSTER_OK)
-            set_task(add_process(t, leased, one.token), one.task);
+        err = script_leased_one(reply, leased, i, &one);
+        if (err == MUSTER_OK)
+            err = add_one(t, leased, &one);
     }
     return err;
 }
@@ -147,11 +155,53 @@ static void fail_and_give_back(struct take *t, int err, const struct redisReply 
     async_hear_refused(&t->call, err, reply);
 }
 
+/* Its connection ended while nothing else was under way: what it took may be why. It is asked again, behind what gives
+ * that back, and in the end what is large is only measured. */
+static bool asks_again(struct take *t)
+{
+    struct muster_async *a = t->call.async;
+    struct async_taker *taker = t->taker;
+    if (!link_was_alone(a->line.link) || a->line.is_closing || t->n_alone == SIZE_LIMIT_BREAKS ||
+        (t->taker = async_taker_get(a, t->queue)) == NULL) {
+        t->taker = taker;
+        return false;
+    }
+    t->n_alone += t->is_for_one || t->what.n == 1;
+    t->is_for_one = true;
+    t->what.most_bytes = t->n_alone == SIZE_LIMIT_BREAKS ? COMMAND_LARGE : 0;
+    async_hear_unsent(&t->call);
+    async_taker_give_back(a, taker);
+    return true;
+}
+
+static bool was_measured(const struct take *t, const struct redisReply *reply, const struct script_leased *leased,
+                         struct script_leased_one *one)
+{
+    return t->what.most_bytes > 0 && script_leased_len(leased) == 1 &&
+           script_leased_one(reply, leased, 0, one) == MUSTER_OK && one->measured > 0;
+}
+
+/* It fails, and then it is asked for those behind it. */
+static void fail_measured(struct take *t, const struct redisReply *reply, const struct script_leased_one *one)
+{
+    if (t->call.async->line.is_closing) {
+        fail_and_give_back(t, MUSTER_E_TOO_BIG, reply);
+        return;
+    }
+    t->n_alone = 0;
+    t->is_for_one = false;
+    t->what.most_bytes = 0;
+    t->taker->may_hold = false;
+    async_unsent_fail(&t->call, t->queue, one);
+}
+
 static void on_taken(const struct redisReply *reply, void *arg)
 {
     struct take *t = arg;
     struct muster_async *a = t->call.async;
     struct script_leased leased = {.next_due_ms = -1};
+    if (!reply && asks_again(t))
+        return;
     if (!reply) {
         async_taker_give_back(a, t->taker);
         t->taker = NULL;
@@ -159,7 +209,8 @@ static void on_taken(const struct redisReply *reply, void *arg)
     if (!async_hear_reply(&t->call, 0, reply))
         return;
     int err = script_leased(reply, &leased);
-    const size_t n = reply_len(leased.tasks) + leased.n_more;
+    const size_t n = script_leased_len(&leased);
+    struct script_leased_one one;
     if (err != MUSTER_OK && err != MUSTER_E_REDIS) {
         t->taker->may_hold = false;
         async_hear_refused(&t->call, err, reply);
@@ -167,6 +218,8 @@ static void on_taken(const struct redisReply *reply, void *arg)
         async_line_add_first(a, &t->call);
     } else if (err == MUSTER_OK && n == 0) {
         wait_or_end(t, leased.next_due_ms);
+    } else if (err == MUSTER_OK && was_measured(t, reply, &leased, &one)) {
+        fail_measured(t, reply, &one);
     } else if (err != MUSTER_OK || (err = add_all(t, reply, &leased)) != MUSTER_OK) {
         fail_and_give_back(t, err, reply);
     } else {
@@ -199,7 +252,9 @@ static int send_take(struct async_call *call)
     t->what.call = t->taker->name;
     t->what.queue = t->queue;
     set_wait(t);
-    script_take(&c, &a->root, &t->what);
+    struct script_take_lease what = t->what;
+    what.n = t->is_for_one ? 1 : what.n;
+    script_take(&c, &a->root, &what);
     c.is_heavy = true;
     int err = link_script_in_order(a->line.link, &c, on_taken, t);
     command_clear(&c);

@@ -66,7 +66,7 @@ static int send_untake(struct async_call *call)
     struct muster_async *a = call->async;
     struct command c = COMMAND_EMPTY;
     async_list_pop(&a->line.waiting);
-    script_untake(&c, &a->root, u->taker->queue, u->taker->name);
+    script_untake(&c, &a->root, u->taker->queue, u->taker->name, 0);
     int err = link_script_in_order(a->line.link, &c, on_untaken, u);
     command_clear(&c);
     if (err == MUSTER_OK)

@@ -24,6 +24,7 @@ struct muster_client {
     } full;                           /* what failed lists held when Redis was found full (full.c) */
     struct redis_confirmed confirmed; /* has what the last call added been confirmed? */
     struct unheard unheard;
+    size_t take_room; /* a take asks for so many at most, because answers to more were not sent; 0: for any number */
     struct ages ages; /* since when tasks wait, as this client has seen */
     struct {
         muster_progress_fn *fn; /* NULL: nobody is told */

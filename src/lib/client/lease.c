@@ -4,6 +4,7 @@
  */
 #include "base/clock.h"
 #include "client/client.h"
+#include "client/unsent.h"
 #include "client/vigil.h"
 #include "protocol/job_record.h"
 #include "protocol/process_name.h"
@@ -18,6 +19,7 @@ struct taking {
     struct script_take_lease what;
     muster_process_row_fn *fn;
     void *arg;
+    struct unsent unsent;
 };
 
 /* Does the caller want no more? */
@@ -60,48 +62,67 @@ static int give_job(const struct taking *t, const struct script_leased *leased, 
     return MUSTER_OK;
 }
 
-/* The answer has tasks in a run or, where jobs wait too, single processes. If the caller stops early, the rest is
- * leased all the same. */
-static int give_leased(const struct taking *t, const struct redisReply *reply, const struct script_leased *leased,
-                       bool *is_over)
+static int fail_one(struct muster_client *c, struct taking *t, const struct script_leased_one *one)
 {
-    bool stop = false;
-    int err = MUSTER_OK;
-    for (size_t i = 0; i < reply_len(leased->tasks) && !stop; i++)
-        stop = give_one(t, leased, leased->first_token + i, reply_bytes(reply_at(leased->tasks, i)), NULL);
-    for (size_t i = 0; i < leased->n_more && !stop && err == MUSTER_OK; i++) {
-        struct script_leased_one one;
-        err = script_leased_one(reply, i, &one);
-        if (err == MUSTER_OK && one.job)
-            err = give_job(t, leased, &one, &stop);
+    char id[PROCESS_ID_MAX], token_text[TOKEN_LEN + 1];
+    token_format(token_text, one->token);
+    process_name_format(id, MUSTER_LEASE_ID, token_text, t->what.queue);
+    return unsent_fail(c, &t->unsent, id, one->job ? "record" : "task", one->measured);
+}
+
+/* If the caller stops early, the rest is leased all the same. */
+static int give_leased(struct muster_client *c, struct taking *t, const struct redisReply *reply,
+                       const struct script_leased *leased, bool *stop)
+{
+    struct script_leased_one one;
+    const size_t n = script_leased_len(leased);
+    int err = n > 0 ? MUSTER_OK : MUSTER_E_NOT_FOUND;
+    for (size_t i = 0; i < n && !*stop && err == MUSTER_OK; i++) {
+        err = client_understand(c, script_leased_one(reply, leased, i, &one));
+        if (err == MUSTER_OK && one.measured > 0)
+            err = fail_one(c, t, &one);
+        else if (err == MUSTER_OK && one.job)
+            err = client_understand(c, give_job(t, leased, &one, stop));
         else if (err == MUSTER_OK)
-            stop = give_one(t, leased, one.token, one.task, NULL);
+            *stop = give_one(t, leased, one.token, one.task, NULL);
     }
-    *is_over = stop || !leased->is_more;
-    if (err != MUSTER_OK)
-        return err;
-    return reply_len(leased->tasks) + leased->n_more > 0 ? MUSTER_OK : MUSTER_E_NOT_FOUND;
+    return err;
 }
 
 /* One call, which takes some of what is left to take. */
-static int take_some(struct muster_client *c, struct taking *t, int64_t *next_due_ms, bool *is_over)
+static int ask_some(struct muster_client *c, struct taking *t, int64_t *next_due_ms, bool *is_over)
 {
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply;
     struct script_leased leased = {.next_due_ms = -1};
-    *is_over = true;
-    t->what.call = unheard_name(c);
-    script_take(&command, &c->root, &t->what);
+    struct script_take_lease what = t->what;
+    bool stop = false;
+    what.call = unheard_name(c);
+    unsent_ask(c, &t->unsent, &what);
+    script_take(&command, &c->root, &what);
     int err = client_run(c, &command, &reply);
-    unheard_note(c, t->what.queue, err);
+    unheard_note(c, what.queue, err);
     if (err == MUSTER_OK)
         err = client_understand(c, script_leased(reply, &leased));
+    const size_t n = script_leased_len(&leased);
     if (err == MUSTER_OK)
-        err = client_understand(c, give_leased(t, reply, &leased, is_over));
-    if (err == MUSTER_OK)
-        t->what.n -= reply_len(leased.tasks) + leased.n_more;
+        err = give_leased(c, t, reply, &leased, &stop);
+    if (err == MUSTER_OK && !t->unsent.has_failed) {
+        t->what.n -= n;
+        unsent_heard(c);
+    }
     redis_reply_free(reply);
     *next_due_ms = leased.next_due_ms;
+    *is_over = stop || (!leased.is_more && n < what.n);
+    return err;
+}
+
+static int take_some(struct muster_client *c, struct taking *t, int64_t *next_due_ms, bool *is_over)
+{
+    int err;
+    do
+        err = ask_some(c, t, next_due_ms, is_over);
+    while (unsent_asks_again(c, &t->unsent, &err));
     return err;
 }
 
@@ -193,7 +214,7 @@ static int begin_to_take(struct muster_client *c, struct taking *t, int64_t wait
 int muster_lease_take(struct muster_client *c, const char *queue, size_t n, int64_t lease_ms, int64_t wait_ms,
                       muster_process_row_fn *fn, void *arg)
 {
-    struct taking t = {{.queue = queue, .n = n, .lease_ms = lease_ms}, fn, arg};
+    struct taking t = {.what = {.queue = queue, .n = n, .lease_ms = lease_ms}, .fn = fn, .arg = arg};
     return begin_to_take(c, &t, wait_ms);
 }
 
@@ -201,7 +222,7 @@ int muster_lease_take_as(struct muster_client *c, const char *queue, const struc
                          muster_process_row_fn *fn, void *arg)
 {
     struct muster_take_options o;
-    struct taking t = {{.queue = queue}, fn, arg};
+    struct taking t = {.what = {.queue = queue}, .fn = fn, .arg = arg};
     int err = client_read(c, SIZED_TAKE_OPTIONS, &o, options);
     if (err != MUSTER_OK)
         return err;

@@ -46,16 +46,16 @@ static void say_left(const struct muster_client *c)
              c->unheard.queue, redis_error(c->redis));
 }
 
-static int give_back_some(struct muster_client *c, bool *is_more)
+static int give_back_some(struct muster_client *c, size_t least_bytes, uint64_t *n, bool *is_more)
 {
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply;
-    uint64_t n;
+    *n = 0;
     *is_more = false;
-    script_untake(&command, &c->root, c->unheard.queue, c->unheard.call);
+    script_untake(&command, &c->root, c->unheard.queue, c->unheard.call, least_bytes);
     int err = client_run(c, &command, &reply);
     if (err == MUSTER_OK)
-        err = client_understand(c, script_untaken(reply, &n, is_more));
+        err = client_understand(c, script_untaken(reply, n, is_more));
     redis_reply_free(reply);
     return err;
 }
@@ -64,8 +64,9 @@ int unheard_give_back(struct muster_client *c)
 {
     bool is_more = *c->unheard.queue != '\0';
     int err = MUSTER_OK;
+    uint64_t n;
     for (int i = 0; i < CALLS_MAX && err == MUSTER_OK && is_more; i++)
-        err = give_back_some(c, &is_more);
+        err = give_back_some(c, 0, &n, &is_more);
     if (err == MUSTER_E_REDIS) /* a damaged key stays damaged: it must not stop all takes */
         say_left(c);
     if (err == MUSTER_OK || err == MUSTER_E_REDIS)
@@ -79,11 +80,34 @@ void unheard_end(struct muster_client *c)
         say_left(c);
 }
 
-void unheard_give_back_soon(struct muster_client *c)
+/* For a call that ends anyway. */
+static int hurry(struct muster_client *c)
 {
     int timeout_ms = redis_set_timeout(c->redis, SOON_MS);
     if (timeout_ms < SOON_MS)
         (void)redis_set_timeout(c->redis, timeout_ms);
+    return timeout_ms;
+}
+
+int unheard_give_back_large(struct muster_client *c, uint64_t *n)
+{
+    bool is_more = false;
+    *n = 0;
+    if (!*c->unheard.queue)
+        return MUSTER_OK;
+    int timeout_ms = hurry(c);
+    int err = give_back_some(c, COMMAND_LARGE, n, &is_more);
+    if (err == MUSTER_OK && is_more)
+        err = unheard_give_back(c);
+    else if (err == MUSTER_OK && *n > 0)
+        *c->unheard.queue = '\0';
+    (void)redis_set_timeout(c->redis, timeout_ms);
+    return err;
+}
+
+void unheard_give_back_soon(struct muster_client *c)
+{
+    int timeout_ms = hurry(c);
     int err = unheard_give_back(c);
     (void)redis_set_timeout(c->redis, timeout_ms);
     if (err == MUSTER_OK)

@@ -33,6 +33,10 @@ int unheard_give_back(struct muster_client *c);
 /* The same before the client is freed: if it cannot be done, the log says so, and the lease's end does it. */
 void unheard_end(struct muster_client *c);
 
+/* The same at once, if Redis answers soon, for what has as many bytes as a heavy call (link.h). `n`: so many processes
+ * went back; 0: it was not that much. */
+int unheard_give_back_large(struct muster_client *c, uint64_t *n);
+
 /* The same after an interrupt: if Redis does not answer soon, it is left for later. The client's error says which. */
 void unheard_give_back_soon(struct muster_client *c);
 

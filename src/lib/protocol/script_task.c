@@ -131,6 +131,7 @@ void script_take(struct command *c, const struct script_root *root, const struct
     command_text(c, take->call ? take->call : "");
     command_number(c, take->waited_ms);
     command_text(c, take->holder ? take->holder : "");
+    command_number(c, (int64_t)take->most_bytes);
 }
 
 #define LEASED_HEAD 6
@@ -150,23 +151,34 @@ int script_leased(const struct redisReply *r, struct script_leased *out)
     return reply_len(out->tasks) > 0 ? script_read_token(reply_at(r, 3), &out->first_token) : MUSTER_OK;
 }
 
-int script_leased_one(const struct redisReply *r, size_t i, struct script_leased_one *out)
+size_t script_leased_len(const struct script_leased *leased)
 {
-    size_t at = LEASED_HEAD + i * LEASED_ONE;
-    const struct redisReply *what = reply_at(r, at + 2);
-    out->job = reply_is(reply_at(r, at + 1), "") ? NULL : reply_text(reply_at(r, at + 1));
-    out->task = reply_bytes(what);
-    out->record = what;
-    if (reply_kind(what) != (out->job ? REPLY_LIST : REPLY_TEXT))
-        return MUSTER_E_REDIS;
-    return script_read_token(reply_at(r, at), &out->token);
+    return reply_len(leased->tasks) + leased->n_more;
 }
 
-void script_untake(struct command *c, const struct script_root *root, const char *queue, const char *call)
+int script_leased_one(const struct redisReply *r, const struct script_leased *leased, size_t i,
+                      struct script_leased_one *out)
+{
+    const size_t n = reply_len(leased->tasks), at = LEASED_HEAD + (i - n) * LEASED_ONE;
+    const bool is_task = i < n || reply_is(reply_at(r, at + 1), "");
+    const struct redisReply *what = i < n ? reply_at(leased->tasks, i) : reply_at(r, at + 2);
+    *out = (struct script_leased_one){.token = leased->first_token + i,
+                                      .job = is_task ? NULL : reply_text(reply_at(r, at + 1)),
+                                      .task = reply_bytes(what),
+                                      .record = what,
+                                      .measured = reply_kind(what) == REPLY_INTEGER ? reply_count(what) : 0};
+    if (out->measured == 0 && reply_kind(what) != (is_task ? REPLY_TEXT : REPLY_LIST))
+        return MUSTER_E_REDIS;
+    return i < n ? MUSTER_OK : script_read_token(reply_at(r, at), &out->token);
+}
+
+void script_untake(struct command *c, const struct script_root *root, const char *queue, const char *call,
+                   size_t least_bytes)
 {
     script_begin(c, SCRIPT_UNTAKE, root);
     command_text(c, queue);
     command_text(c, call);
+    command_number(c, (int64_t)least_bytes);
 }
 
 int script_untaken(const struct redisReply *r, uint64_t *n, bool *is_more)

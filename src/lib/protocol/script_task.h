@@ -68,6 +68,7 @@ struct script_take_lease {
     int64_t waited_ms;
     const char *call;   /* the call's name, for script_untake(); NULL: it has none */
     const char *holder; /* the name of who takes; NULL: it has none */
+    size_t most_bytes;  /* a task or a job's record that has more is only measured; 0: none is */
 };
 void script_take(struct command *c, const struct script_root *root, const struct script_take_lease *take);
 struct script_leased {
@@ -78,15 +79,21 @@ struct script_leased {
     bool is_more;  /* the call stopped early, also without a task: take again */
     size_t n_more; /* processes after these, for script_leased_one() */
 };
+size_t script_leased_len(const struct script_leased *leased);
 int script_leased(const struct redisReply *r, struct script_leased *out);
 struct script_leased_one {
     uint64_t token;
     const char *job; /* its id, NULL: a task */
     struct muster_bytes task;
     const struct redisReply *record;
+    uint64_t measured; /* so many bytes it has, and they did not come along; 0: they did */
 };
-int script_leased_one(const struct redisReply *r, size_t i, struct script_leased_one *out);
-void script_untake(struct command *c, const struct script_root *root, const char *queue, const char *call);
+/* The i-th one of all: first the tasks, then these. */
+int script_leased_one(const struct redisReply *r, const struct script_leased *leased, size_t i,
+                      struct script_leased_one *out);
+/* If it took fewer than so many bytes, it keeps them. */
+void script_untake(struct command *c, const struct script_root *root, const char *queue, const char *call,
+                   size_t least_bytes);
 /* `is_more`: untake must be called again. */
 int script_untaken(const struct redisReply *r, uint64_t *n, bool *is_more);
 

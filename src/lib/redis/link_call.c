@@ -113,7 +113,8 @@ static int send_call(struct link *l, const struct lua_script *script, enum scrip
     if (wire_say(l->wire, c, 1) != MUSTER_OK)
         return MUSTER_E_NOMEM;
     link_begin_waiting(l);
-    bool is_heavy = c->is_heavy || wire_said(l->wire).len >= COMMAND_LARGE;
+    size_t of_script = form == WITH_BODY ? script->len : 0; /* the text is not what a server refuses */
+    bool is_heavy = c->is_heavy || wire_said(l->wire).len >= COMMAND_LARGE + of_script;
     struct call *call = new_call(l, form == BY_DIGEST ? script : NULL, is_heavy);
     if (!call) {
         wire_unsay(l->wire, 1);
@@ -297,7 +298,7 @@ void link_call_forget(struct link *l)
 {
     bool is_broken = l->outstanding > 0 && l->is_break_due && !l->is_closed;
     l->is_fruitless = l->n_heavy > 0 && !l->has_answered_heavy;
-    l->was_alone = is_broken && l->is_alone && l->break_err == MUSTER_E_CONN;
+    l->was_alone = is_broken && l->outstanding == 1 && l->calls->is_heavy && l->break_err == MUSTER_E_CONN;
     l->is_alone = l->has_answered_heavy = false;
     l->room = is_broken ? 1 : l->room;
     while (l->calls) {

@@ -9,6 +9,7 @@
  * between them, stays executed.
  */
 #include <hiredis/hiredis.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,6 +145,55 @@ static int try_again(struct redis *r, bool *is_over)
     return *is_over ? MUSTER_OK : say_again(r);
 }
 
+/* ---- what Redis does not read ---- */
+
+#define ASK_LIMIT_MS 1000
+
+static size_t largest_asked(const struct redis *r)
+{
+    size_t most = 0;
+    for (const struct asked *a = r->asked; a; a = a->next)
+        most = a->len > most ? a->len : most;
+    return most;
+}
+
+/* Redis closes the connection of a request that is above this limit, without a word. So it is asked for it, once it is
+ * reached again. Whoever must not ask is told what the limit is called (redis_break()). */
+static int judge_break(struct redis *r, size_t n_bytes)
+{
+    struct command c = COMMAND_EMPTY;
+    struct redisReply *reply;
+    char said[sizeof r->error];
+    memcpy(said, r->error, sizeof said);
+    int timeout_ms = redis_set_timeout(r, r->timeout_ms < ASK_LIMIT_MS ? r->timeout_ms : ASK_LIMIT_MS);
+    command_words(&c, (const char *const[]){"CONFIG", "GET", "client-query-buffer-limit", NULL});
+    int err = redis_call(r, &c, &reply);
+    const uint64_t limit = err == MUSTER_OK ? reply_count(reply_at(reply, 1)) : 0;
+    command_clear(&c);
+    redis_reply_free(reply);
+    (void)redis_set_timeout(r, timeout_ms);
+    if (err == MUSTER_E_INTERRUPTED)
+        return err;
+    if (limit == 0 || n_bytes <= limit) {
+        memcpy(r->error, said, sizeof said);
+        return MUSTER_E_CONN;
+    }
+    redis_error_set(
+        r, "the request of %zu bytes is more than this Redis takes (its client-query-buffer-limit of %" PRIu64 ")",
+        n_bytes, limit);
+    return MUSTER_E_TOO_BIG;
+}
+
+/* Nothing that was asked has an answer any more. */
+static int give_up(struct redis *r, int err)
+{
+    const size_t n_bytes = largest_asked(r);
+    if (err != MUSTER_E_INTERRUPTED)
+        place_failed(&r->place);
+    redis_drop(r);
+    return err == MUSTER_E_CONN && n_bytes >= COMMAND_LARGE && !r->borrowed ? judge_break(r, n_bytes) : err;
+}
+
 int redis_asked_read(struct redis *r, struct redisReply **reply)
 {
     bool is_over = false;
@@ -155,12 +205,8 @@ int redis_asked_read(struct redis *r, struct redisReply **reply)
         if (err == MUSTER_OK && !is_over)
             err = redis_answer(r, &r->asked->answer);
     }
-    if (err != MUSTER_OK) {
-        if (err != MUSTER_E_INTERRUPTED)
-            place_failed(&r->place);
-        redis_drop(r);
-        return err;
-    }
+    if (err != MUSTER_OK)
+        return give_up(r, err);
     struct asked *first = r->asked;
     *reply = first->answer;
     figures_add(&r->figures.answers, 1);

@@ -8,22 +8,18 @@
  * (link.h); and only if it is large. Whatever else ends a connection convicts nobody. So while heavy calls go one by one,
  * a turn brings one large result and takes nothing, or takes as few tasks as there is room for.
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "protocol/names.h"
+#include "protocol/size_limit.h"
 #include "worker/worker.h"
 
-#define BREAKS_MAX 2
-
 /* Its failure says what it was; the program is told of it as long as the process is there. */
-static void give_up(struct muster_process *p, const char *what, uint64_t n_bytes, const char *limits)
+static void give_up(struct muster_process *p, const char *what, uint64_t n_bytes)
 {
-    char message[256], text[512];
-    snprintf(message, sizeof message, "its %s of %" PRIu64 " bytes is more than this Redis lets through in one %s",
-             what, n_bytes, limits);
-    snprintf(text, sizeof text, "%s: %s; it fails, group %s", muster_process_id(p), message, FAILURE_GROUP_TOO_LARGE);
+    char message[SIZE_LIMIT_WORDS], text[SIZE_LIMIT_LINE];
+    size_limit_words(message, what, n_bytes);
+    size_limit_line(text, muster_process_id(p), message);
     muster_process_set_failure(p, FAILURE_GROUP_TOO_LARGE, message);
     tell_event(p->worker, MUSTER_EVENT_REFUSED, MUSTER_E_TOO_BIG, text, NULL);
 }
@@ -32,7 +28,7 @@ static bool has_broken_too_often(struct muster_process *p)
 {
     bool was_alone = link_was_alone(p->worker->connection.data);
     p->n_broken += was_alone;
-    return was_alone && p->n_broken >= BREAKS_MAX;
+    return was_alone && p->n_broken >= SIZE_LIMIT_BREAKS;
 }
 
 static bool is_large_result(const struct muster_process *p)
@@ -50,7 +46,7 @@ int too_large_take_most(const struct muster_worker *w, struct muster_process *co
 
 static void fail_for_result(struct muster_process *p)
 {
-    give_up(p, "result", p->result_len, "request (proto-max-bulk-len, client-query-buffer-limit)");
+    give_up(p, "result", p->result_len);
     free(p->result);
     p->result = NULL;
     p->result_len = 0;
@@ -82,7 +78,7 @@ void too_large_note_break(struct muster_process *p)
 
 bool too_large_must_measure(const struct muster_process *p)
 {
-    return p->n_broken >= BREAKS_MAX;
+    return p->n_broken >= SIZE_LIMIT_BREAKS;
 }
 
 bool too_large_task(struct muster_process *p, uint64_t n_bytes)
@@ -90,7 +86,7 @@ bool too_large_task(struct muster_process *p, uint64_t n_bytes)
     p->n_broken = 0;
     if (n_bytes < COMMAND_LARGE)
         return false;
-    give_up(p, p->kind == PROCESS_JOB ? "record" : "task", n_bytes, "answer (client-output-buffer-limit)");
+    give_up(p, p->kind == PROCESS_JOB ? "record" : "task", n_bytes);
     end_unfetched(p);
     return true;
 }
