@@ -41,7 +41,7 @@ for _ in 1 2; do
     check_exit 74 "$MUSTER" put k data --request id2
     check_out id2:1
     check_err 'the same `muster put` with the same --request adds nothing, and succeeds once it is confirmed'
-    check_redis 1 LLEN muster:queues:k
+    "$MUSTER" queues k --json | grep -q '"waiting":1,' || fail 'it was added twice, or not at all'
     check_exit 74 "$MUSTER" enqueue u --unique x
     check_err 'the same call adds nothing: status 74 as long as it is not confirmed, then 4, because it is there'
 done
@@ -63,7 +63,7 @@ check_exit 0 "$MUSTER" take k
 check_exit 0 "$MUSTER" finish "$(cut -f 1 "$tmp/out")"
 check_exit 0 "$MUSTER" put k data --request id2 --timeout 10s # also one that has ended
 check_out id2:1
-check_redis 0 LLEN muster:queues:k
+"$MUSTER" queues k --json | grep -q '"waiting":0,' || fail 'it was added again'
 check_exit 4 "$MUSTER" enqueue u --unique x --timeout 10s
 check_out '0 enqueued, 1 there already'
 seq 2500 | check_exit 0 "$MUSTER" enqueue all --timeout 10s

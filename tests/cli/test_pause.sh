@@ -75,13 +75,13 @@ check_redis 0 EXISTS muster:queue:typo
 ok pause typo
 check_err "there is no queue 'typo' yet; it begins paused"
 ok resume typo
-for verb in 'peek tpyo' 'stats --queue tpyo'; do
+for verb in 'peek tpyo' 'stats --queue tpyo' 'cancel tpyo task'; do
     # shellcheck disable=SC2086
     check_exit 3 "$MUSTER" $verb
     check_out ''
     check_err "there is no queue 'tpyo'"
 done
-for verb in 'cancel tpyo task' 'config --queue tpyo' 'config --queue tpyo keep_jobs'; do
+for verb in 'config --queue tpyo' 'config --queue tpyo keep_jobs'; do
     # shellcheck disable=SC2086
     ok $verb
     check_err "there is no queue 'tpyo'"

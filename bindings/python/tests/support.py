@@ -120,7 +120,8 @@ class Case(unittest.TestCase):
     def finished(self, child):
         """Its output and its errors, when it has ended by itself."""
         try:
-            return child.communicate(timeout=DEADLINE_S)
+            child.wait(timeout=DEADLINE_S)
+            return child.stdout.read(), child.stderr.read()  # communicate() would lose what readline() has read ahead
         except subprocess.TimeoutExpired:
             child.kill()
             self.fail(f"the program does not end; it said {child.communicate()}")
