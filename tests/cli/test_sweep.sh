@@ -18,10 +18,12 @@ start_redis
 sweep() { check_exit 0 "$MUSTER" sweep "$@"; }
 enqueue() { "$MUSTER" enqueue "$@" >"$tmp/out"; }
 nothing_waits() { [[ -z $("$MUSTER" peek "$1") ]]; }
-# die NAME QUEUE: a worker takes all that waits in the queue, and dies
+has_begun() { [[ -n $(<"/proc/${pids[$1]}/task/${pids[$1]}/children") ]]; }
+# die NAME QUEUE: a worker takes all that waits in the queue, begins, and dies
 die() {
     start "$1" "$MUSTER" work "$2" --id "$1" -c 9 --ttl 500ms -- sleep 1000
     wait_for nothing_waits "$2"
+    wait_for has_begun "$1"
     end "$1" KILL 137
 }
 # swept N: waits until the ttl and any grace are over; then one sweep must find N
