@@ -40,7 +40,7 @@ for _ in 1 2; do
     check_err 'with --id job again adds no second one as long as the job is alive: status 74, and 4 once it is confirmed;'
     check_exit 74 "$MUSTER" put k data --request id2
     check_out id2:1
-    check_err 'the same `muster put` with the same --request adds nothing, and succeeds once it is confirmed'
+    check_err 'with the same --request adds nothing, and succeeds once it is confirmed'
     "$MUSTER" queues k --json | grep -q '"waiting":1,' || fail 'it was added twice, or not at all'
     check_exit 74 "$MUSTER" enqueue u --unique x
     check_err 'the same call adds nothing: status 74 as long as it is not confirmed, then 4, because it is there'

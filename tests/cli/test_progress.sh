@@ -119,11 +119,10 @@ grep -q '^{"error":"E_STOPPED","message":"interrupted; no job was put"}$' "$tmp/
 # Redis answers late, so that the signal comes in the middle of the first step, which is done whole.
 # stopped VERB...: its words are in $tmp/err
 stopped() {
-    kill -STOP "${pids[redis]}"
+    redis-cli -s "$socket" client pause 1500 all >"$tmp/said"
     start verb "$MUSTER" "$@"
     wait_for awaits_redis verb
     kill -TERM "${pids[verb]}"
-    kill -CONT "${pids[redis]}"
     check_end verb 143
     cp "$tmp/verb.err" "$tmp/err"
 }
