@@ -162,7 +162,7 @@ static const struct opt options[] = {
     [COUNT] = {.name = "count",
                .kind = OPT_COUNT,
                .argument = "N",
-               .help = "recurring: N jobs in all; one whose ID-n is taken is named ID-n-N",
+               .help = "recurring: N jobs in all; one whose ID-n is taken gets a longer ID",
                .min = 1,
                .max = INT_MAX},
     [OVERLAP] = {.name = "overlap",

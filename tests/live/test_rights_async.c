@@ -147,15 +147,22 @@ static void every_call_answers_every_role_in_words(void **state)
     end(c);
 }
 
+/* In a namespace that has nothing in it, not even a format. */
+static void begin_new(struct caller *c, struct scene *s, const char *user, const char *role)
+{
+    struct rights rights;
+    *c = (struct caller){.scene = s, .leased = ".lease:00000000001:q"};
+    rights_read(&rights, role, "new");
+    rights_give(s, user, &rights, NULL);
+    connect_as(c, user, "new");
+}
+
 /* It may write nothing, so the namespace has no format. */
 static void a_viewer_of_a_new_namespace_looks_at_it_all_the_same(void **state)
 {
     struct scene *s = *state;
-    struct caller c = {.scene = s, .leased = ".lease:00000000001:q"};
-    struct rights rights;
-    rights_read(&rights, "viewer", "new");
-    rights_give(s, "viewer", &rights, NULL);
-    connect_as(&c, "viewer", "new");
+    struct caller c;
+    begin_new(&c, s, "viewer", "viewer");
     for (size_t i = 0; i < N_OF(calls); i++) {
         const bool may = strchr(calls[i].roles, 'v');
         int err = call_one(&c, &calls[i], "viewer", LONG_MS);
@@ -207,12 +214,9 @@ static void every_call_answers_in_words_on_a_full_redis(void **state)
 static void every_call_answers_in_words_in_a_new_namespace_on_a_full_redis(void **state)
 {
     struct scene *s = *state;
-    struct caller c = {.scene = s, .leased = ".lease:00000000001:q"};
-    struct rights all;
-    rights_read(&all, "muster", "new");
-    rights_give(s, "u", &all, NULL);
+    struct caller c;
     raw_do(s->server->redis, "CONFIG SET maxmemory 1");
-    connect_as(&c, "u", "new");
+    begin_new(&c, s, "u", "muster");
     for (size_t i = 0; i < N_OF(calls); i++) {
         const bool reads = strchr(calls[i].roles, 'v');
         int err = call_one(&c, &calls[i], "full and new", 1);

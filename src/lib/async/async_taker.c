@@ -12,7 +12,6 @@
 #include <stdlib.h>
 
 #include "async/async.h"
-#include "base/log.h"
 #include "protocol/script_task.h"
 
 /* Whatever the answers say, Redis is not asked for ever. */
@@ -34,10 +33,7 @@ static void say_left(const struct async_taker *taker, int err, const struct redi
 {
     char why[CAUSE_WHY_MAX];
     reply_refusal_words(why, sizeof why, reply_kind(reply) == REPLY_ERROR ? reply_text(reply) : muster_err_text(err));
-    log_line(MUSTER_LOG_WARN,
-             "what a take may have taken from the queue '%s' could not be given back; it comes back when its lease is "
-             "over: %s",
-             taker->queue, why);
+    take_name_say_left(taker->queue, why);
 }
 
 /* A damaged key stays damaged: it must not stop all takes. The lease's end does it then. */

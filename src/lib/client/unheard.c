@@ -11,7 +11,6 @@
 
 #include <stdio.h>
 
-#include "base/log.h"
 #include "client/client.h"
 #include "protocol/script_task.h"
 
@@ -40,10 +39,7 @@ void unheard_note(struct muster_client *c, const char *queue, int err)
 
 static void say_left(const struct muster_client *c)
 {
-    log_line(MUSTER_LOG_WARN,
-             "what a take may have taken from the queue '%s' could not be given back; it comes back when its lease is "
-             "over: %s",
-             c->unheard.queue, redis_error(c->redis));
+    take_name_say_left(c->unheard.queue, redis_error(c->redis));
 }
 
 static int give_back_some(struct muster_client *c, size_t least_bytes, uint64_t *n, bool *is_more)

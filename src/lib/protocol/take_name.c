@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "protocol/keys.h"
 
 void take_name_next(char name[TAKE_NAME_MAX], uint64_t *n)
@@ -28,4 +29,12 @@ enum take_called take_name_called(struct muster_bytes message, const char *calle
         if (memcmp(text + at + 1, caller, TAKE_CALLER_LEN) == 0)
             return TAKE_CALLS_THIS_ONE;
     return TAKE_CALLS_OTHERS;
+}
+
+void take_name_say_left(const char *queue, const char *why)
+{
+    log_line(MUSTER_LOG_WARN,
+             "what a take may have taken from the queue '%s' could not be given back; it comes back when its lease is "
+             "over: %s",
+             queue, why);
 }

@@ -21,4 +21,7 @@ enum take_called take_name_called(struct muster_bytes message, const char *calle
 /* Names the caller's next take. `*n` counts its takes; from 0 on the caller is made, too. */
 void take_name_next(char name[TAKE_NAME_MAX], uint64_t *n);
 
+/* Tells the log that nobody can give back what a take took. */
+void take_name_say_left(const char *queue, const char *why);
+
 #endif
