@@ -15,8 +15,9 @@
   because that was many bytes, or because jobs are let go in steps: call again, else 0}. Where jobs wait too, or
   something came back, token and tasks are empty, and three elements follow for each process: its token, the job's id,
   and the job's record {field, value, ...} from before the take; for a task, its token, "", and the task. In place of
-  one that has too many bytes there is their number; it is leased all the same. A suspect comes alone, and has begun. A queue that is paused, or whose limit over all workers is reached, yields nothing. E_LOST
-  if `untake` came before this call; {E_REDIS, key} for a key of the wrong type: nothing was changed. Writes the queue,
+  one that has too many bytes there is their number; it is leased all the same. A suspect comes alone, and has begun.
+  A queue that is paused, or whose limit over all workers is reached, yields nothing. E_LOST if `untake` came before
+  this call; {E_REDIS, key} for a key of the wrong type: nothing was changed. Writes the queue,
   the set, the ends and the holders of leases, the caller's key, the queue's counters, P:names, and the records of the
   jobs. Lets go what waited for a job that has ended, in whatever queue. Publishes to the workers that get what was due,
   and to those who listen. O(tasks + jobs log n).
@@ -157,11 +158,11 @@ if most > 0 then
     result[5][i] = #task > most and #task or task
   end
   for i = 9, #result, 3 do
-    local n = 0
+    local n_bytes = 0
     for _, part in ipairs(type(result[i]) == 'table' and result[i] or {result[i]}) do
-      n = n + #tostring(part)
+      n_bytes = n_bytes + #tostring(part)
     end
-    result[i] = n > most and n or result[i]
+    result[i] = n_bytes > most and n_bytes or result[i]
   end
 end
 return result
