@@ -309,6 +309,80 @@ static void what_it_cancelled_or_retries_later_does_not_keep_it(void **state)
     assert_int_equal(raw_int(s->server->redis, "HGET %s:queue:q cancelled", s->prefix), 1);
 }
 
+/* ---- burst, after others have died ---- */
+
+#define TTL_MS 300
+
+/* `n` workers take a task each and die. This returns when the registry shows that their time is over. On a slow machine
+ * the last ones may have swept the first ones. */
+static void let_die(struct scene *s, size_t n)
+{
+    struct live_worker *dead[20];
+    char ids[20][MUSTER_WORKER_ID_MAX + 1];
+    scene_enqueue_n(s, "q", "t", (int)n);
+    for (size_t i = 0; i < n; i++) {
+        snprintf(ids[i], sizeof ids[i], "dead%zu", i);
+        dead[i] = live_worker_new(
+            s, &(struct worker_spec){
+                   .id = ids[i], .ttl_ms = TTL_MS, .answer = MUSTER_LATER, .stubborn = true, .queues = {{"q", 0}}});
+        scene_await_starts(s, i + 1);
+    }
+    for (size_t i = 0; i < n; i++)
+        live_worker_free(s, dead[i]);
+    raw_await(s->server->redis, s->base, 0, "EVAL %s 1 %s:registry",
+              "local t = redis.call('TIME')\n"
+              "return redis.call('ZCOUNT', KEYS[1], t[1] * 1000 + math.floor(t[2] / 1000), 'inf')",
+              s->prefix);
+}
+
+/* Nobody was there to sweep them but the burst itself, whose own start has ended a silence. More of them than one
+ * heartbeat names. */
+static void what_the_dead_held_is_done_too(void **state)
+{
+    struct scene *s = *state;
+    const size_t cases[] = {1, 12};
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        let_die(s, cases[i]);
+        size_t before = scene_starts(s);
+        struct worker_spec spec = burst;
+        spec.hands = 3;
+        live_worker_new(s, &spec);
+        scene_await_events(s, MUSTER_EVENT_STOPPED, "w", i + 1);
+        assert_int_equal(scene_starts(s) - before, cases[i]);
+        assert_int_equal(raw_int(s->server->redis, "ZCARD %s:registry", s->prefix), 0);
+        scene_assert_quiet(s);
+    }
+    invariant_assert(s->server->redis, s->prefix);
+}
+
+static char told[400];
+
+static void keep_warning(enum muster_log_level level, const char *line, void *arg)
+{
+    (void)arg;
+    if (level == MUSTER_LOG_WARN)
+        snprintf(told, sizeof told, "%s", line);
+}
+
+/* A record that cannot be swept keeps no burst for ever, and its tasks are not left in silence. */
+static void whom_it_cannot_sweep_it_names(void **state)
+{
+    struct scene *s = *state;
+    let_die(s, 1);
+    raw_do(s->server->redis, "DEL %s:worker:dead0", s->prefix);
+    raw_do(s->server->redis, "SET %s:worker:dead0 text", s->prefix);
+    struct worker_spec spec = burst;
+    spec.ttl_ms = TTL_MS;
+    told[0] = '\0';
+    muster_log_set(keep_warning, NULL);
+    struct live_worker *w = live_worker_new(s, &spec);
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "w", 1);
+    muster_log_set(NULL, NULL);
+    assert_int_equal(w->stop_err, MUSTER_OK);
+    assert_non_null(strstr(told, "not swept yet, and may hold tasks: 1;"));
+    assert_int_equal(scene_starts(s), 1);
+}
+
 /* ---- max_tasks ---- */
 
 static struct worker_spec at_most(uint64_t n, int hands, int prefetch)
@@ -489,6 +563,8 @@ int main(int argc, char **argv)
         live_test(after_a_lost_registration_it_goes_on_to_its_end),
         live_test(a_queue_that_is_left_meanwhile_does_not_keep_it),
         live_test(what_it_cancelled_or_retries_later_does_not_keep_it),
+        live_test(what_the_dead_held_is_done_too),
+        live_test(whom_it_cannot_sweep_it_names),
         live_test(it_begins_exactly_that_many_and_the_rest_stays_in_order),
         live_test(it_never_holds_more_than_it_may_begin),
         live_test(each_begin_counts_whatever_its_end),

@@ -471,11 +471,36 @@ static void run_a_round(void)
     event_base_loop(the.base, EVLOOP_NONBLOCK);
 }
 
+static void burst_ends_only_after_a_look_at_the_dead(void **state)
+{
+    (void)state;
+    struct burst *burst = &the.worker->burst;
+    burst->is_wanted = burst->has_looked = true;
+    the.a->is_announced = the.b->is_announced = true;
+    the.worker->turns.found_nothing = true;
+    burst_look_again(the.worker); /* a sweep was answered, and without a connection no heartbeat is */
+    run_a_round();
+    assert_false(stop_is_wished(the.worker));
+    burst->has_asked = true;
+    burst_apply_heartbeat(the.worker);
+    the.worker->heartbeat.echo = (struct echo_wait){.waits = true, .held = 1};
+    run_a_round();
+    assert_false(stop_is_wished(the.worker));
+    the.worker->heartbeat.echo.waits = false;
+    the.worker->sweeps.n_past = 1;
+    run_a_round();
+    assert_false(stop_is_wished(the.worker));
+    the.worker->sweeps.n_past = 0;
+    run_a_round();
+    assert_true(stop_is_wished(the.worker));
+}
+
 static void burst_ends_only_while_nothing_asks_for_a_take(void **state)
 {
     (void)state;
-    the.worker->burst = true;
+    the.worker->burst.is_wanted = true;
     the.a->is_announced = the.b->is_announced = true;
+    the.worker->burst.has_looked = true;
     the.worker->turns.found_nothing = true;
     turn_want_take(the.worker); /* without a connection it cannot take */
     run_a_round();
@@ -525,6 +550,7 @@ int main(int argc, char **argv)
         process_test(the_end_of_a_lost_process_does_not_count),
         process_test(of_an_end_whose_answer_was_lost_nobody_knows_whether_it_counted),
         process_test(what_still_runs_keeps_its_hand),
+        process_test(burst_ends_only_after_a_look_at_the_dead),
         process_test(burst_ends_only_while_nothing_asks_for_a_take),
         process_test(a_worker_stops_once),
     };

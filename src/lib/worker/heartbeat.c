@@ -140,6 +140,7 @@ static void apply_heartbeat(struct muster_worker *w, const struct redisReply *re
         turn_want_take(w);
     if (w->n_leaving > 0)
         round_due(w);
+    burst_apply_heartbeat(w);
     set_next(w);
 }
 
@@ -158,6 +159,8 @@ static void on_answer(const struct redisReply *reply, void *arg)
     struct muster_worker *w = arg;
     struct script_heard h;
     w->heartbeat.in_flight = false;
+    if (!reply)
+        burst_look_again(w);
     if (!reply || !registration_is_there(w) || w->state > WORKER_DRAINING)
         return;
     int err = script_heard(reply, &h);

@@ -181,7 +181,7 @@ void options_set(struct muster_worker *w, const struct muster_worker_options *o,
     w->on_doubt = o->on_doubt;
     w->permanent = o->permanent != 0;
     w->resume = o->resume != 0;
-    w->burst = o->burst != 0;
+    w->burst.is_wanted = o->burst != 0;
     w->in_turn = o->in_turn != 0;
     w->tell_ended = o->tell_ended != 0;
     w->own_thread.is_wanted = o->own_thread != 0;

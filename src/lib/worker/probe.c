@@ -204,10 +204,10 @@ static void say_echo(struct muster_worker *w)
 bool probe_may_do(const struct muster_worker *w)
 {
     return w->probe.failed_in_a_row < FAILURES_MAX && w->heartbeat.interval_ms == w->ttl_ms / 3 &&
-           w->state == WORKER_WORKING && !w->permanent && !w->fence.in_doubt && w->processes.n_known == 0 &&
-           w->marks.n == 0 && w->turns.in_flight == 0 && !w->readback.in_flight && !w->tell.damage_told &&
-           w->sweeps.from == 0 && worker_capacity(w) > 0 && w->n_served <= PROBE_QUEUES_MAX && !w->keeper.keeps &&
-           serve_all_announced(w);
+           w->state == WORKER_WORKING && !w->permanent && !w->burst.is_wanted && !w->fence.in_doubt &&
+           w->processes.n_known == 0 && w->marks.n == 0 && w->turns.in_flight == 0 && !w->readback.in_flight &&
+           !w->tell.damage_told && w->sweeps.from == 0 && worker_capacity(w) > 0 && w->n_served <= PROBE_QUEUES_MAX &&
+           !w->keeper.keeps && serve_all_announced(w);
 }
 
 bool probe_begin(struct muster_worker *w)

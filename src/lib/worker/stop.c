@@ -111,13 +111,6 @@ static void leave_empty(struct muster_worker *w)
         drain_for(w, 0, waits_long ? EMPTY_MAX_MS : w->ttl_ms);
 }
 
-/* Option burst: a take found nothing, and nothing else is left to do. */
-static bool is_burst_over(const struct muster_worker *w)
-{
-    return w->burst && w->state == WORKER_WORKING && w->turns.found_nothing && w->processes.n_known == 0 &&
-           w->processes.n_disowned == 0 && w->turns.in_flight == 0 && serve_all_announced(w);
-}
-
 /* Option max_tasks: all were started, and have ended. */
 static bool is_max_reached(const struct muster_worker *w)
 {
@@ -127,7 +120,7 @@ static bool is_max_reached(const struct muster_worker *w)
 
 void stop_check(struct muster_worker *w)
 {
-    if (!stop_is_wished(w) && (is_burst_over(w) || is_max_reached(w)))
+    if (!stop_is_wished(w) && (burst_is_over(w) || is_max_reached(w)))
         muster_worker_stop(w, NO_WISH);
     leave_empty(w);
     check_drained(w);

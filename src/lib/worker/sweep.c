@@ -60,6 +60,7 @@ static void on_swept(const struct redisReply *reply, void *arg)
     w->sweeps.n_gone += err == MUSTER_OK || err == MUSTER_E_NOT_FOUND;
     if (err == MUSTER_OK) {
         tell_swept(w, s->victim, &swept);
+        burst_look_again(w);
     } else if (reply && err != MUSTER_E_STATE && err != MUSTER_E_NOT_FOUND) {
         w->sweeps.from++; /* it stays where it is: the next look begins after it */
         if (damaged)

@@ -31,7 +31,7 @@
  *                       program calls for it; posting.c: a task or job on its way
  *   figures.c           what it has counted, for any thread; pulse.c: the program is called from time to time
  *   risk.c              whether this Redis would lose tasks when it is full
- *   stop.c              the wish to stop, the drain, the moment to leave
+ *   stop.c              the wish to stop, the drain, the moment to leave; burst.c: nothing is left to do
  *   executor_*.c        how handlers run: inline, on threads (ring.c: what has begun waits there for one), as child
  *                       processes (command_setup.c: which, spawn.c starts them, output.c reads what they print); or
  *                       that the program takes what there is (executor_next.c)
@@ -43,6 +43,7 @@
 #include <sys/types.h>
 
 #include "base/sized.h"
+#include "worker/burst.h"
 #include "worker/calls.h"
 #include "worker/connection.h"
 #include "worker/crons.h"
@@ -105,7 +106,6 @@ struct muster_worker {
     enum muster_on_doubt on_doubt;
     bool permanent;
     bool resume;
-    bool burst;
     bool in_turn;
     bool tell_ended;
     muster_event_fn *on_event;
@@ -148,6 +148,7 @@ struct muster_worker {
     struct outputs outputs;
     struct suspects suspects;
     struct stop stop;
+    struct burst burst;
     struct produce produce;
     struct pulse pulse;
     struct tell tell;

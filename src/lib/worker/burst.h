@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Option burst: a worker that ends when nothing is left to do; see burst.c.
+ */
+#ifndef BURST_H
+#define BURST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct muster_worker;
+
+struct burst {
+    bool is_wanted;
+    bool has_asked;   /* for a heartbeat, since something ran here or a dead worker was swept */
+    bool has_looked;  /* and it was answered */
+    int64_t until_ms; /* so long it waits for workers past their end; 0: it does not wait yet */
+};
+
+/* Is nothing left to do? It is asked in each round. */
+bool burst_is_over(struct muster_worker *w);
+/* A heartbeat was answered by its script. */
+void burst_apply_heartbeat(struct muster_worker *w);
+/* The last look does not count: a dead worker was swept, whose tasks may have come here; or its answer never came. */
+void burst_look_again(struct muster_worker *w);
+
+#endif
