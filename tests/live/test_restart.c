@@ -255,6 +255,22 @@ static void a_half_open_data_connection_is_replaced_within_the_ttl(void **state)
     fake_server_stop(&relay);
 }
 
+/* As a Redis does that is full and evicts. */
+static void a_registration_that_never_lasts_is_not_made_without_a_pause(void **state)
+{
+    struct scene *s = *state;
+    live_worker_new(s, &(struct worker_spec){.id = "w", .ttl_ms = 300, .queues = {{"q", 0}}});
+    scene_await_events(s, MUSTER_EVENT_STARTED, "w", 1);
+    int64_t began_ms = now_ms(), elapsed_ms;
+    do {
+        raw_do(s->server->redis, "DEL %s:worker:w %s:alive:w", s->prefix, s->prefix);
+        run_loop(s->base, 5);
+        elapsed_ms = now_ms() - began_ms;
+    } while (elapsed_ms < 3000 || n_events(s, MUSTER_EVENT_LOST) == 0);
+    assert_in_range(n_events(s, MUSTER_EVENT_LOST), 1, 2 + elapsed_ms / 1000);
+    scene_await_events(s, MUSTER_EVENT_STARTED, "w", 1 + n_events(s, MUSTER_EVENT_LOST));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +283,7 @@ int main(int argc, char **argv)
         live_test(ends_in_flight_on_a_killed_connection_are_settled),
         live_test(tasks_taken_on_a_killed_connection_are_found_again),
         live_test(a_half_open_data_connection_is_replaced_within_the_ttl),
+        live_test(a_registration_that_never_lasts_is_not_made_without_a_pause),
     };
     return scene_run_durable(tests, argc, argv);
 }

@@ -75,14 +75,14 @@ static bool is_letter_l(char c)
     return c == 'L' || c == 'l';
 }
 
-/* A range that ends with the name of Sunday ends with the week. One of months or days of the week may go on behind the
+/* A range that ends with the name of Sunday ends with the week; from Sunday to Sunday it is that day. One of months or days of the week may go on behind the
  * last one. */
 static bool read_end(const struct field *f, const char **at, int first, int *last)
 {
     bool is_name = **at < '0' || **at > '9';
     if (!read_value(f, at, last))
         return false;
-    if (f == &fields[WEEKDAY] && is_name && *last == 0)
+    if (f == &fields[WEEKDAY] && is_name && *last == 0 && first > 0)
         *last = 7;
     if (*last < first)
         *last += f->n_names;

@@ -20,6 +20,9 @@
 #include "protocol/script_worker.h"
 #include "worker/worker.h"
 
+/* Something may remove each registration as soon as it is there, such as a Redis that is full and evicts. */
+#define LIFE_LEAST_MS 1000
+
 bool registration_is_there(const struct muster_worker *w)
 {
     return w->caller.epoch[0] != '\0';
@@ -30,6 +33,7 @@ bool registration_is_there(const struct muster_worker *w)
 static void registered(struct muster_worker *w, const struct script_started *started)
 {
     w->registration.nonce[0] = '\0';
+    w->registration.not_before_ms = clock_ms() + LIFE_LEAST_MS;
     tell_accepted(w, REQUEST_START);
     memcpy(w->caller.epoch, started->epoch, sizeof w->caller.epoch);
     figures_set(&w->figures.registered, 1);
@@ -93,6 +97,10 @@ void registration_begin(struct muster_worker *w)
     struct registration *r = &w->registration;
     if (r->starting || !link_is_up(w->connection.data) || !w->connection.is_subscribed)
         return;
+    if (clock_ms() < r->not_before_ms) {
+        heartbeat_retry(w);
+        return;
+    }
     if (!r->nonce[0])
         snprintf(r->nonce, sizeof r->nonce, "%08x%08x", arc4random(), arc4random());
     gethostname(host, sizeof host - 1);
@@ -136,7 +144,8 @@ void registration_gone(struct muster_worker *w)
     trace_line(TRACE_STATE, "worker %s: epoch %s is over", w->id, w->caller.epoch);
     forget(w);
     figures_add(&w->figures.lost, 1);
-    tell_event(w, MUSTER_EVENT_LOST, MUSTER_E_GONE, "the registration is gone: its peers took its tasks back", NULL);
+    tell_event(w, MUSTER_EVENT_LOST, MUSTER_E_GONE,
+               "the registration is gone: its peers took its tasks back, or Redis has lost it", NULL);
     end_lose_all(w);
     if (w->state == WORKER_WORKING)
         worker_enter(w, WORKER_REGISTERING);
