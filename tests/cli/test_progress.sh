@@ -109,20 +109,46 @@ has_caught() {
         ((0x$(awk '/^SigCgt:/ { print $2 }' "/proc/${pids[$1]}/status") & 0x4000))
 }
 has_let_go() { ! has_caught "$1"; }
-# Its request is sent: from the catching of signals on nothing else makes it sleep.
-awaits_redis() { has_caught "$1" && grep -q '^State:.S' "/proc/${pids[$1]}/status"; }
 stop_put
 grep -q '^muster put: interrupted; no job was put$' "$tmp/verb.err" || fail "$(cat "$tmp/verb.err")"
 stop_put --json
 grep -q '^{"error":"E_STOPPED","message":"interrupted; no job was put"}$' "$tmp/verb.err" || fail "$(cat "$tmp/verb.err")"
 
-# Redis answers late, so that the signal comes in the middle of the first step, which is done whole.
+# Between the verb and Redis: the first script is held until there is a file `go`, and `held` says that it is there. So
+# the signal comes in the middle of the first step, which is done whole.
+cat >"$tmp/gate.py" <<'PYTHON'
+import os, socket, sys, threading, time
+here, there, held, go = sys.argv[1:]
+def carry(source, target, gate):
+    while part := source.recv(65536):
+        if gate and b"EVAL" in part and not os.path.exists(go):
+            open(held, "w").close()
+            while not os.path.exists(go):
+                time.sleep(0.01)
+        target.sendall(part)
+    target.shutdown(socket.SHUT_WR)
+server = socket.socket(socket.AF_UNIX)
+server.bind(here)
+server.listen()
+while True:
+    client, redis = server.accept()[0], socket.socket(socket.AF_UNIX)
+    redis.connect(there)
+    for pair in (client, redis, True), (redis, client, False):
+        threading.Thread(target=carry, args=pair, daemon=True).start()
+PYTHON
+start gate python3 "$tmp/gate.py" "$tmp/gate.sock" "$socket" "$tmp/held" "$tmp/go"
+wait_for test -S "$tmp/gate.sock"
+# start_held VERB...
+start_held() {
+    rm -f "$tmp/held" "$tmp/go"
+    MUSTER_URL="unix://$tmp/gate.sock" start verb "$MUSTER" "$@"
+    wait_for test -e "$tmp/held"
+}
 # stopped VERB...: its words are in $tmp/err
 stopped() {
-    redis-cli -s "$socket" client pause 1500 all >"$tmp/said"
-    start verb "$MUSTER" "$@"
-    wait_for awaits_redis verb
+    start_held "$@"
     kill -TERM "${pids[verb]}"
+    : >"$tmp/go"
     check_end verb 143
     cp "$tmp/verb.err" "$tmp/err"
 }
@@ -135,9 +161,7 @@ grep -q "^muster delete: interrupted; $((before - left)) tasks that were still t
 "$MUSTER" delete once --yes | grep -q "^once: deleted, with $left tasks" || fail 'the rest was not deleted'
 
 # Another signal ends it at once, also while Redis does not answer.
-redis-cli -s "$socket" client pause 1500 all >"$tmp/said"
-start verb "$MUSTER" check --timeout 60s
-wait_for has_caught verb
+start_held check
 kill -HUP "${pids[verb]}"
 wait_for has_let_go verb
 kill -TERM "${pids[verb]}"
@@ -150,7 +174,7 @@ stopped check --json
 grep -q '^{"error":"E_STOPPED",' "$tmp/err" || fail "$(cat "$tmp/err")"
 
 grep -v '^#' "$(dirname "$0")/format1.redis" | redis-cli -s "$socket" -n 3 >"$tmp/said"
-stop_upgrade() { stopped upgrade --url "unix://$socket?db=3"; }
+stop_upgrade() { stopped upgrade --url "unix://$tmp/gate.sock?db=3"; }
 redis-cli -s "$socket" -n 3 eval "for i = 1, 3000 do redis.call('LPUSH', 'muster:queues:' .. i, 'x') end" 0 >"$tmp/said"
 stop_upgrade
 grep -qE '^muster upgrade: interrupted; [0-9]+ changes? w.* made; nobody can use the namespace until it is done: run it again$' "$tmp/err" ||

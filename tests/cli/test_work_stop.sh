@@ -137,7 +137,7 @@ check_err 'or another prefix'
 # ---- 7
 redis HSET muster:queues:bad a b >out
 start worker "$MUSTER" work bad good --ttl 1s --drain 1h -- sh hold
-wait_for says worker 'takes tasks'
+wait_for redis_is 1 ZCARD muster:idle:good # it serves both
 end worker TERM 1
 says worker "could not deregister: the key 'muster:queues:bad' has a wrong type; \`muster check\` says what to do" ||
     fail "the key is not named: $(cat worker.err)"

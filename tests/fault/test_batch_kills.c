@@ -17,7 +17,15 @@
 #include "invariant.h"
 #include "job_look.h"
 
-enum { TTL_MS = 600, SPAN_MS = 4000, BATCHES_MAX = 2000, MANY = 8, BACKLOG = 60, BATCH_TTL_MS = 1000 };
+enum {
+    TTL_MS = 600,
+    SPAN_MS = 4000,
+    BATCHES_MAX = 2000,
+    BATCHES_LEAST = 16,
+    MANY = 8,
+    BACKLOG = 60,
+    BATCH_TTL_MS = 1000
+};
 
 /* Written by the workers' processes, too. */
 struct shared {
@@ -179,7 +187,7 @@ static void rage(struct bench *b)
     int span_ms = seconds ? atoi(seconds) * 1000 : SPAN_MS;
     int64_t begun = now_ms(), hurt_at = begun + 100, restart_at = begun + span_ms / 2;
     open_one(b);
-    while (now_ms() < begun + span_ms) {
+    while (now_ms() < begun + span_ms || b->n_batches < BATCHES_LEAST) { /* each kind of end must come about */
         steps[(size_t)rand() % N_OF(steps)](b);
         if (now_ms() >= hurt_at) {
             fault_crew_hurt(&b->crew);

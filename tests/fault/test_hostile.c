@@ -240,10 +240,20 @@ static void check_end(struct stage *t, const struct run *r, int status)
     t->figures.codes[WEXITSTATUS(status)]++;
 }
 
-/* A worker works for a while from its first words on: before them it may not be ready for a signal. */
+static bool is_ready_to_stop(pid_t pid)
+{
+    char path[40], text[TEXT_MAX];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    read_text(path, text);
+    const char *caught = strstr(text, "SigCgt:");
+    return caught && (strtoull(caught + strlen("SigCgt:"), NULL, 16) >> (SIGTERM - 1) & 1);
+}
+
+/* A worker works for a while from its first words on. */
 static bool has_ended_early(struct stage *t, pid_t pid, uint64_t n_before, int *status)
 {
-    for (int turns = 0; turns < 100 * WORK_MS && t->hostile.counts->commands == n_before; turns++)
+    for (int turns = 0; turns < 100 * WORK_MS && (t->hostile.counts->commands == n_before || !is_ready_to_stop(pid));
+         turns++)
         if (child_has_ended(pid, 1, status))
             return true;
     return child_has_ended(pid, WORK_MS, status);

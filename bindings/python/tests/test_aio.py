@@ -523,8 +523,10 @@ class Workers(AioCase):
             worker = self.async_worker(hands=3)
             worker.serve("q", handler)
             begin = worker._begin
+            first = []
 
             def cancelled_at_once(process):
+                first.append(process.token)
                 begin(process)
                 process._task.cancel()
                 worker._begin = begin
@@ -532,8 +534,7 @@ class Workers(AioCase):
             worker._begin = cancelled_at_once
             async with worker:
                 self.client.enqueue("q", "a")
-                first = await soon(self.client.processes)
-                await soon(lambda: self.client.processes() and self.client.processes()[0].token != first[0].token)
+                await soon(lambda: first and any(p.token != first[0] for p in self.client.processes()))
                 worker.stop(0)
 
         asyncio.run(main())
