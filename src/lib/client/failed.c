@@ -134,7 +134,7 @@ static void parse_page(struct listing *l, const struct redisReply *page, struct 
         struct entry *e = &out->entries[out->n];
         e->score = (uint64_t)reply_number(reply_at(page, i + 1), 0);
         uint64_t whole;
-        struct muster_bytes head = heads_text(reply_at(page, i), &whole);
+        struct muster_bytes head = reply_head(reply_at(page, i), &whole);
         e->cut = whole - head.len;
         if (failed_entry_parse(&e->parts, head) == 0) {
             out->n += is_meant(l, &e->parts) && l->matched++ >= l->filter.offset;
@@ -167,7 +167,7 @@ static struct muster_bytes task_of(const struct entry *e, uint64_t *whole)
 {
     struct muster_bytes task = e->parts.task;
     if (e->parts.is_job)
-        return heads_text(reply_at(e->data, 0), whole);
+        return reply_head(reply_at(e->data, 0), whole);
     *whole = task.len + e->cut;
     task.len = task.len < MUSTER_HEAD_MAX ? task.len : MUSTER_HEAD_MAX;
     return task;
