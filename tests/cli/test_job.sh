@@ -82,7 +82,7 @@ put q x --id two
 take q
 ok finish "$process"
 has two '"state":"complete"'
-! grep -q '"result' out || fail "two has a result: $(cat out)"
+! grep -q '"result":"' out || fail "two has a result: $(cat out)"
 
 # ---- 2
 check_exit 3 "$MUSTER" job nobody
