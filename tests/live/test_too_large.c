@@ -320,7 +320,8 @@ static void a_take_brings_all_that_is_too_much_together(void **state)
 
 /* ---- lists ---- */
 
-#define SHOWN_LEN LARGE
+#define SHOWN_LEN 1200000
+#define N_SHOWN 16 /* their beginnings together are more than Redis sends, too */
 
 struct shown {
     int n, n_heads;
@@ -394,17 +395,17 @@ static void lists_show_the_beginning_of_what_redis_does_not_send(void **state)
     struct scene *s = *state;
     const struct muster_failed_filter failed = {.size = sizeof failed, .queue = "failed"};
     struct shown waiting = {0}, delayed = {0}, held = {0}, failures = {0};
-    make_each(s, SHOWN_LEN);
-    make_each(s, 5);
+    for (int i = 0; i < 2 * N_SHOWN; i++)
+        make_each(s, i < N_SHOWN ? SHOWN_LEN : 5);
     set_limit(s, "client-output-buffer-limit", "normal 1mb 0 0");
-    assert_ok(muster_task_peek(s->client, "waiting", 0, 9, note_task, &waiting));
-    assert_shown(&waiting, 2);
-    assert_ok(muster_task_peek_delayed(s->client, "delayed", 0, 9, note_delayed, &delayed));
-    assert_shown(&delayed, 1);
+    assert_ok(muster_task_peek(s->client, "waiting", 0, 99, note_task, &waiting));
+    assert_shown(&waiting, 2 * N_SHOWN);
+    assert_ok(muster_task_peek_delayed(s->client, "delayed", 0, 99, note_delayed, &delayed));
+    assert_shown(&delayed, N_SHOWN);
     assert_ok(muster_process_list(s->client, NULL, note_process, &held));
-    assert_shown(&held, 2);
+    assert_shown(&held, 2 * N_SHOWN);
     assert_ok(muster_failed_list(s->client, &failed, note_failure, &failures));
-    assert_shown(&failures, 2);
+    assert_shown(&failures, 2 * N_SHOWN);
 }
 
 /* ---- jobs ---- */

@@ -19,7 +19,7 @@
 #include "protocol/process_name.h"
 
 /* Tasks can be large: only a few at once, and of each only the beginning. */
-#define PAGE 16
+#define PAGE 4
 #define ENTRY_HEAD_MAX (MUSTER_HEAD_MAX + MUSTER_MESSAGE_MAX + 1024) /* with what stands before the task */
 
 int failed_check_filter(struct muster_client *c, const struct muster_failed_filter *f)

@@ -14,7 +14,7 @@
 #include "protocol/process_name.h"
 
 /* Tasks can be large: only a few at once. */
-#define PAGE 16
+#define PAGE 8
 
 struct process_rows {
     struct muster_process_filter filter;

@@ -14,7 +14,7 @@
 #include "protocol/job_member.h"
 
 /* Tasks can be large: only a few at once, and of each only the beginning. */
-#define PAGE 16
+#define PAGE 8
 
 enum part { JOBS_BEFORE, BACK, TASKS, JOBS_AFTER, N_PARTS };
 
