@@ -134,6 +134,9 @@ export interface Job {
   blockedBy: string[];
   /** Running: the name under which its lease was taken. */
   holder: string;
+  /** How many bytes `data` and `result` have; a list has at most 64 KiB of each. */
+  wholeLen: number;
+  wholeResultLen: number;
 }
 
 /** A process in a list, or one that was taken under a lease. */

@@ -420,6 +420,9 @@ struct muster_job {
     const char *const *blocked_by;
     size_t n_blocked_by;
     const char *holder; /* running: the name under which its lease was taken */
+    /* How many bytes its data and its result have. Lists and muster_job_peek() bring at most MUSTER_HEAD_MAX of each. */
+    uint64_t whole_len;
+    uint64_t whole_result_len;
 };
 typedef int muster_job_fn(const struct muster_job *job, void *arg);
 
@@ -432,9 +435,17 @@ typedef int muster_job_fn(const struct muster_job *job, void *arg);
  *                       called for the others
  *   MUSTER_E_REDIS      the record of one cannot be read; muster_client_error() names it. `fn` was called for the
  *                       others
+ *   MUSTER_E_TOO_BIG    Redis closes the connection rather than send one for its size (client-output-buffer-limit);
+ *                       muster_client_error() names it, its bytes and the limit. `fn` was called for the others.
+ *                       muster_job_peek() brings its beginning
  */
 MUSTER_API int muster_job_get(struct muster_client *c, const char *const *ids, size_t n, muster_job_fn *fn,
                               void *arg) MUSTER_MUST_CHECK;
+
+/* As muster_job_get(), but of data and result only the first MUSTER_HEAD_MAX bytes; `whole_len` and `whole_result_len`
+ * say how many there are. A user who may run no script is sent all of them. */
+MUSTER_API int muster_job_peek(struct muster_client *c, const char *const *ids, size_t n, muster_job_fn *fn,
+                               void *arg) MUSTER_MUST_CHECK;
 
 /* A job that another one was put to wait for. `job` is its record, with its state and its result; NULL: it has none
  * (any more). Borrowed until the callback returns. */
@@ -456,6 +467,7 @@ typedef int muster_job_parent_fn(const struct muster_job_parent *parent, void *a
  *   MUSTER_E_NOT_FOUND  there is no job of this id (any more)
  *   MUSTER_E_REDIS      its record, or that of a parent, cannot be read; muster_client_error() names it. `fn` was
  *                       called for the others
+ *   MUSTER_E_TOO_BIG    Redis does not send that of a parent, as after muster_job_get()
  */
 MUSTER_API int muster_job_parents(struct muster_client *c, const char *id, muster_job_parent_fn *fn,
                                   void *arg) MUSTER_MUST_CHECK;
@@ -478,7 +490,8 @@ enum muster_job_end {
 MUSTER_API const char *muster_job_end_name(enum muster_job_end how);
 
 /* A job that has ended. `job` is its record, with its result or why it failed; NULL: it has none, because it was
- * cancelled or is gone, or the id has a job that has not ended again by now. Borrowed until the callback returns. */
+ * cancelled or is gone, or the id has a job that has not ended again by now. Of what Redis does not send for its size it
+ * has the beginning (`whole_len`, `whole_result_len`). Borrowed until the callback returns. */
 struct muster_job_ended {
     const char *id;
     enum muster_job_end how;
@@ -572,7 +585,8 @@ struct muster_job_filter {
  * memory.
  *
  * A job whose record cannot be read is left out and mentioned in the log. The rows have no history, and do not tell
- * what they wait for and what waits for them, but for `blocked_by`; use muster_job_get() for these.
+ * what they wait for and what waits for them, but for `blocked_by`; use muster_job_get() for these. Of data and result
+ * they have at most MUSTER_HEAD_MAX bytes, and of the names of `parents` those that are in as many.
  *
  * Returns MUSTER_OK, also when there is none; or MUSTER_E_INVALID: the filter.
  */

@@ -4,15 +4,20 @@
     ARGV[1] how many bytes a text may have
     ARGV[2...] for each command that reads: how many words follow; its name; its key, without the root; its other words
   Returns {0, a key of the wrong type or 0, the answer of each command}. A text that is longer is {its length, its
-  beginning}. For a key of the wrong type the answer is nil.
+  beginning}. For a key of the wrong type the answer is nil. The command with which the answer has 256 KiB is the last
+  one that is answered.
   Writes nothing, publishes nothing. O(what the commands read).
 ]]
 --- @include "try"
 
 local P, most = KEYS[1], tonumber(ARGV[1])
-local reads = ' HSCAN HGET HMGET LRANGE ZRANGE ZREVRANGE ZRANGEBYSCORE '
+local room = 262144
+local reads = ' HSCAN HGET HGETALL HMGET LRANGE ZRANGE ZREVRANGE ZRANGEBYSCORE '
 
 local function cut(answer)
+  if type(answer) == 'string' then
+    room = room - math.min(#answer, most)
+  end
   if type(answer) == 'string' and #answer > most then
     return {#answer, string.sub(answer, 1, most)}
   elseif type(answer) == 'table' then
@@ -24,7 +29,7 @@ local function cut(answer)
 end
 
 local result, at = {0, 0}, 2
-while ARGV[at] do
+while ARGV[at] and room > 0 do
   local n, name = tonumber(ARGV[at]), ARGV[at + 1]
   local answer = string.find(reads, ' ' .. name .. ' ', 1, true)
     and try(name, P .. ARGV[at + 2], unpack(ARGV, at + 3, at + n))

@@ -32,7 +32,7 @@ static int note_found(const struct muster_job *job, void *arg)
 void after_warn(const struct call *call, struct muster_client *client, const char *const *ids, size_t n)
 {
     struct found f = {.ids = ids, .n = n, .call = call};
-    int err = n > 0 ? muster_job_get(client, ids, n, note_found, &f) : MUSTER_OK;
+    int err = n > 0 ? muster_job_peek(client, ids, n, note_found, &f) : MUSTER_OK;
     if (err == MUSTER_OK || err == MUSTER_E_NOT_FOUND)
         warn_up_to(&f, NULL);
 }

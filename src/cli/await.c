@@ -5,6 +5,7 @@
  */
 #include "await.h"
 
+#include <inttypes.h>
 #include <muster/job.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,8 +20,24 @@
 struct await {
     const struct call *call;
     bool results_only;
-    size_t n_failed, n_gone;
+    size_t n_failed, n_gone, n_cut;
 };
+
+/* Has it a result that Redis did not send whole? */
+static bool is_cut(const struct muster_job_ended *e)
+{
+    return e->job && e->job->whole_result_len > e->job->result.len;
+}
+
+static void complain_of_cut(struct await *a, const struct muster_job_ended *e)
+{
+    a->n_cut++;
+    complain_refusal(a->call, muster_err_name(MUSTER_E_TOO_BIG),
+                     "the job '%s' is %s, but its result of %" PRIu64
+                     " bytes is more than this Redis sends to a client "
+                     "(client-output-buffer-limit): raise that, or see its beginning: muster job %s --result --head",
+                     e->id, muster_job_end_name(e->how), e->job->whole_result_len, e->id);
+}
 
 static void print_json(const struct muster_job_ended *e)
 {
@@ -36,7 +53,7 @@ static void print_json(const struct muster_job_ended *e)
         {.text = job ? job->queue : NULL},
         {.text = has_failed ? job->group : NULL},
         {.text = has_failed ? job->message.data : NULL, .len = has_failed ? job->message.len : 0},
-        {.text = job && !has_failed ? job->result.data : NULL, .len = job ? job->result.len : 0},
+        {.text = job && !has_failed && !is_cut(e) ? job->result.data : NULL, .len = job ? job->result.len : 0},
     };
     out_json(columns, cells);
 }
@@ -55,7 +72,7 @@ static void print_line(const struct muster_job_ended *e)
     if (job && e->how == MUSTER_JOB_END_FAILED) {
         out_text("\t%s", job->group);
         print_safe(": ", job->message.data, job->message.len);
-    } else if (job && job->result.data) {
+    } else if (job && job->result.data && !is_cut(e)) {
         print_safe("\t", job->result.data, job->result.len);
     }
     out_text("\n");
@@ -65,6 +82,8 @@ static void print_line(const struct muster_job_ended *e)
 static void print_result(const struct await *a, const struct muster_job_ended *e)
 {
     const struct muster_job *job = e->job;
+    if (e->how == MUSTER_JOB_END_COMPLETE && is_cut(e))
+        return;
     if (e->how == MUSTER_JOB_END_COMPLETE && job)
         out_bytes(job->result.data, job->result.len);
     else if (e->how == MUSTER_JOB_END_FAILED && job)
@@ -82,6 +101,8 @@ static int on_end(const struct muster_job_ended *e, void *arg)
     if (e->how == MUSTER_JOB_END_GONE && !a->results_only)
         complain(a->call, "there is no job '%s' (any more): %s its record is gone", e->id,
                  a->call->command->n_queues == 0 ? "none was put under this id, or" : "it was put, and");
+    if (e->how == MUSTER_JOB_END_COMPLETE && is_cut(e))
+        complain_of_cut(a, e);
     if (a->results_only)
         print_result(a, e);
     else if (a->call->common[OPT_JSON].set)
@@ -119,7 +140,7 @@ int await_jobs(const struct call *call, struct muster_client *client, const char
     progress_end_wait();
     if (err != MUSTER_OK)
         return report(call, client, err, ids, n);
-    if (out_error())
+    if (out_error() || a.n_cut > 0)
         return EXIT_FAILED;
     return a.n_failed > 0 ? EXIT_FAILED : a.n_gone > 0 ? EXIT_NOT_FOUND : EXIT_DONE;
 }

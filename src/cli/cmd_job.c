@@ -3,6 +3,7 @@
  * muster job: everything known about single jobs. A job that does not exist is named, and the others are printed all
  * the same.
  */
+#include <inttypes.h>
 #include <muster/job.h>
 #include <stdint.h>
 
@@ -15,27 +16,41 @@
 #include "parse.h"
 
 struct printing {
+    const struct call *call;
     bool json;
     size_t n;
 };
+
+/* What is piped on must not be cut in silence. */
+static void warn_of_cut(const struct printing *p, const struct muster_job *job, const char *what, size_t len,
+                        uint64_t whole)
+{
+    if (whole > len)
+        complain(p->call, "the %s of the job '%s' has %" PRIu64 " bytes: only its first %zu are shown", what, job->id,
+                 whole, len);
+}
 
 static int print_job(const struct muster_job *job, void *arg)
 {
     struct printing *p = arg;
     if (p->n++ > 0 && !p->json)
         out_text("\n");
+    if (!p->json) {
+        warn_of_cut(p, job, "data", job->data.len, job->whole_len);
+        warn_of_cut(p, job, "result", job->result.len, job->whole_result_len);
+    }
     return job_row_print(job, p->json);
 }
 
 static int print_data(const struct muster_job *job, void *arg)
 {
-    (void)arg;
+    warn_of_cut(arg, job, "data", job->data.len, job->whole_len);
     return out_bytes(job->data.data, job->data.len);
 }
 
 static int print_result(const struct muster_job *job, void *arg)
 {
-    (void)arg;
+    warn_of_cut(arg, job, "result", job->result.len, job->whole_result_len);
     return out_bytes(job->result.data, job->result.len);
 }
 
@@ -77,11 +92,12 @@ static int list_parents(const struct call *call, struct muster_client *client, s
     return muster_job_parents(client, call->operands[0], add_parent, table);
 }
 
-enum { DATA, RESULT, PARENTS };
+enum { DATA, RESULT, HEAD, PARENTS };
 
 static const struct opt options[] = {
     [DATA] = {.name = "data", .help = "print only its data, byte by byte"},
     [RESULT] = {.name = "result", .help = "print only its result, byte by byte"},
+    [HEAD] = {.name = "head", .help = "of data and result at most the first 64 KiB"},
     [PARENTS] = {.name = "parents", .help = "list the jobs that it was put to wait for, with their states and results"},
     {.help = NULL},
 };
@@ -89,7 +105,7 @@ static const struct opt options[] = {
 static int run(const struct call *call)
 {
     const struct opt_value *own = call->own;
-    struct printing printing = {.json = call->common[OPT_JSON].set};
+    struct printing printing = {.call = call, .json = call->common[OPT_JSON].set};
     muster_job_fn *print = own[DATA].set ? print_data : own[RESULT].set ? print_result : print_job;
     struct muster_client *client;
     int code = parse_check_operands(call, 0, call->n_operands, "ID", muster_job_id_check);
@@ -97,8 +113,8 @@ static int run(const struct call *call)
         return code;
     if (own[DATA].set + own[RESULT].set + printing.json > 1)
         return complain_usage(call, "--data, --result and --json exclude each other");
-    if (own[PARENTS].set && own[DATA].set + own[RESULT].set > 0)
-        return complain_usage(call, "--parents, --data and --result exclude each other");
+    if (own[PARENTS].set && own[DATA].set + own[RESULT].set + own[HEAD].set > 0)
+        return complain_usage(call, "--parents excludes --data, --result and --head");
     if (own[PARENTS].set && call->n_operands != 1)
         return complain_usage(call, "--parents is of one ID");
     if (own[PARENTS].set)
@@ -106,8 +122,10 @@ static int run(const struct call *call)
     code = client_open(call, &client);
     if (code)
         return code;
+    const char *const *ids = (const char *const *)call->operands;
     return client_close(
-        call, client, muster_job_get(client, (const char *const *)call->operands, call->n_operands, print, &printing));
+        call, client,
+        (own[HEAD].set ? muster_job_peek : muster_job_get)(client, ids, call->n_operands, print, &printing));
 }
 
 const struct command cmd_job = {
@@ -117,7 +135,7 @@ const struct command cmd_job = {
     .about =
         "The states are scheduled (its time has not come), depends (it waits for other jobs), waiting, held (as many\n"
         "jobs of its key run or wait as may run), running, failed, complete and recurring. If a job does not\n"
-        "exist, the exit code is 3.\n"
+        "exist, the exit code is 3. --head is for one that is large: Redis sends no more of it.\n"
         "\n"
         "A job that waits for one which has failed is blocked by it, and waits until that is replayed.\n"
         "--parents lists all jobs that it was put to wait for, as they were named: those of --after, then of\n"

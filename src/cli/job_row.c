@@ -52,6 +52,7 @@
     X(NULL, "process", "process", OUT_TEXT)             \
     X(NULL, "group", "group", OUT_TEXT)                 \
     X(NULL, "message", "message", OUT_BYTES)            \
+    X(NULL, NULL, "result_len", OUT_COUNT)              \
     X(NULL, "result", "result", OUT_BYTES)              \
     X("LEN", NULL, "len", OUT_COUNT)                    \
     X("DATA", "data", "data", OUT_BYTES)
@@ -129,8 +130,9 @@ static void fill(struct out_cell *cells, const struct muster_job *job, const cha
         {.text = text_or_none(job->process)},
         {.text = text_or_none(job->group)},
         {.text = job->message.len > 0 ? job->message.data : NULL, .len = job->message.len},
+        {.number = job->result.data ? (int64_t)job->whole_result_len : -1},
         {.text = job->result.data, .len = job->result.len},
-        {.number = (int64_t)job->data.len},
+        {.number = (int64_t)job->whole_len},
         {.text = job->data.len > 0 ? job->data.data : "", .len = job->data.len},
     };
     memcpy(cells, filled, sizeof filled);

@@ -183,7 +183,7 @@ static void move_job(struct ask *a, const struct command *verb)
 {
     struct place place = {.has_failed = false};
     struct search search = {.id = a->stars[0]};
-    int err = muster_job_get(a->client, &search.id, 1, note_place, &place);
+    int err = muster_job_peek(a->client, &search.id, 1, note_place, &place);
     if (err == MUSTER_OK && !place.has_failed) {
         ask_refuse(a, 409, muster_err_name(MUSTER_E_STATE), "the job has not failed");
         return;
@@ -341,7 +341,7 @@ static const struct route routes[] = {
     {"GET", "failed", NULL, "?queue ?group " PAGED, ASK_PAGE, list_failed, NULL},
     {"GET", "jobs", NULL, "?queue ?state ?tag ?group ?tracked ?newest ?oldest ?past ?tags " PAGED, ASK_PAGE, list_jobs,
      NULL},
-    {"GET", "jobs/*", &cmd_job, "$0", ASK_ONE, NULL, NULL},
+    {"GET", "jobs/*", &cmd_job, "$0 head?head", ASK_ONE, NULL, NULL},
     {"GET", "jobs/*/parents", &cmd_job, "$0 parents", ASK_ITEMS, NULL, NULL},
     {"GET", "stats", &cmd_stats, "queue=?queue day=?day", ASK_ITEMS, NULL, NULL},
     {"POST", "queues/*/pause", &cmd_pause, "$0", ASK_DONE, NULL, NULL},

@@ -63,7 +63,7 @@ history
 TEXT
 has one '^\{"id":"one","queue":"q","state":"waiting","priority":0,"retries":5,"retried":0,"crashes":0,"tracked":true,' \
     '"cancelled":false,"put_at_ms":[0-9]+,"since_ms":[0-9]+,"due_at_ms":null,"limit_ms":120000,"every_ms":null,' \
-    '"tags":\["t"\],"len":9,"data":"two\\nlines","after":\[\],"after_end":\[\],"after_failure":\[\],"before":\[\],"parents":\["zero"\],"ticks":\[\],"history":\[\{"at_ms":[0-9]+,"what":"put","text":' \
+    '"tags":\["t"\],"result_len":null,"len":9,"data":"two\\nlines","after":\[\],"after_end":\[\],"after_failure":\[\],"before":\[\],"parents":\["zero"\],"ticks":\[\],"history":\[\{"at_ms":[0-9]+,"what":"put","text":' \
     '\],"put_at":"20[^"]*Z","since":"20[^"]*Z","due_at":null,"from":null,"until":null\}$'
 now=$(date +%s%3N)
 at=$(sed 's/.*"put_at_ms":\([0-9]*\).*/\1/' out)
@@ -82,7 +82,7 @@ put q x --id two
 take q
 ok finish "$process"
 has two '"state":"complete"'
-! grep -q '"result' out || fail "two has a result: $(cat out)"
+! grep -q '"result":"' out || fail "two has a result: $(cat out)"
 
 # ---- 2
 check_exit 3 "$MUSTER" job nobody
@@ -226,6 +226,7 @@ check_exit 3 "$MUSTER" job c5
 check_usage cancel --job
 check_usage cancel --job ''
 check_usage cancel --job a --process
+check_usage job a --parents --head
 check_usage cancel q task --dependents
 
 # ---- 3: a worker

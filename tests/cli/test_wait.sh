@@ -6,7 +6,8 @@
 #     cancelled, gone; as a line and as JSON; --result prints results byte by byte
 #  2. the exit code tells the worst; --timeout ends it with 124, a variable does not
 #  3. put --wait and enqueue --wait tell what became of their own, of tasks on standard input, too
-#  4. Redis may restart meanwhile; a full Redis and a user who must not write are no obstacle
+#  4. Redis may restart meanwhile; a full Redis and a user who must not write are no obstacle. A result that Redis does
+#     not send for its size is named, with the end
 #  5. what has no meaning is refused; a signal ends it
 set -eu
 # shellcheck source=tests/cli/lib.sh
@@ -97,6 +98,23 @@ check_end waiter 0
 redis CONFIG SET maxmemory 0 >said
 redis ACL SETUSER viewer on '>v' '~*' '&*' +@read +@connection +subscribe +unsubscribe +psubscribe +ping -@write +hello +auth +time +info >said
 check_exit 0 "$MUSTER" wait full --url "unix://viewer:v@$socket"
+redis CONFIG SET client-output-buffer-limit 'normal 1mb 0 0' >said
+start worker "$MUSTER" work r --result stdout --result-max 5000000 -- head -c 3000000 /dev/zero
+check_exit 1 "$MUSTER" put r --id large x --wait --timeout 20s
+check_out $'large\tcomplete'
+check_err "the job 'large' is complete, but its result of 3000000 bytes"
+check_exit 1 "$MUSTER" wait large --result --timeout 20s
+check_out ''
+end worker TERM 0
+check_exit 1 "$MUSTER" job large
+check_err "the job 'large' has 3000001 bytes"
+check_err 'client-output-buffer-limit for normal clients of 1048576'
+check_exit 0 "$MUSTER" job large --result --head
+check_err "the result of the job 'large' has 3000000 bytes: only its first 65536 are shown"
+(($(wc -c <out) == 65536)) || fail "not its beginning, but $(wc -c <out) bytes"
+check_exit 0 "$MUSTER" jobs --newest --json
+grep -q '"result_len":3000000,' out || fail 'the list does not show how long it is'
+redis CONFIG SET client-output-buffer-limit 'normal 0 0 0' >said
 
 # ---- 5
 check_usage wait

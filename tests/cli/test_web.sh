@@ -80,6 +80,16 @@ assert (rows, cuts) == (150, 2), (rows, cuts)
 assert get("count=1")["next"] == "1" and "cut" not in get("count=1")
 PYTHON
 "$MUSTER" delete long --yes >"$tmp/out"
+# Of a long job a list has the beginning, and so has one job if it is asked for.
+"$MUSTER" put long --id long "$long" >"$tmp/out"
+python3 - "$port" <<'PYTHON' || fail 'a long job'
+import json, sys, urllib.request
+def get(query):
+    return json.load(urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/api/jobs{query}"))
+rows = [get("?queue=long&state=waiting")["items"][0], get("/long?head=true"), get("/long")]
+assert [(len(row["data"]), row["len"]) for row in rows] == [(65536, 70000)] * 2 + [(70000, 70000)]
+PYTHON
+"$MUSTER" delete long --yes >"$tmp/out"
 told '"server":"unix://' GET /api/session
 # Parameters are understood as a whole, or refused.
 for query in 'count=1&x' 'count' "$(printf 'a%s=&' {1..70})b="; do

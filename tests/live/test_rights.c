@@ -123,6 +123,7 @@ static struct muster_stats stats = {.size = sizeof stats};
     X(muster_job_put, "pw-o", (c, "q", &spec, id))                                                                     \
     X(muster_job_put_many, "pw-o", (c, "q", specs, 1, NULL, &n_put))                                                   \
     X(muster_job_get, "pwvo", (c, ids, 2, take_muster_job, NULL))                                                      \
+    X(muster_job_peek, "pwvo", (c, ids, 2, take_muster_job, NULL))                                                     \
     X(muster_job_parents, "pwvo", (c, "depends", take_muster_job_parent, NULL))                                        \
     X(muster_job_wait, "-w-o", (c, ids, 2, 1, take_muster_job_ended, NULL))                                            \
     X(muster_job_list, "pwvo", (c, &waiting, take_muster_job, NULL))                                                   \

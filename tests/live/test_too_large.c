@@ -320,7 +320,8 @@ static void a_take_brings_all_that_is_too_much_together(void **state)
 
 /* ---- lists ---- */
 
-#define SHOWN_LEN LARGE
+#define SHOWN_LEN 1200000
+#define N_SHOWN 16 /* their beginnings together are more than Redis sends, too */
 
 struct shown {
     int n, n_heads;
@@ -394,17 +395,244 @@ static void lists_show_the_beginning_of_what_redis_does_not_send(void **state)
     struct scene *s = *state;
     const struct muster_failed_filter failed = {.size = sizeof failed, .queue = "failed"};
     struct shown waiting = {0}, delayed = {0}, held = {0}, failures = {0};
-    make_each(s, SHOWN_LEN);
-    make_each(s, 5);
+    for (int i = 0; i < 2 * N_SHOWN; i++)
+        make_each(s, i < N_SHOWN ? SHOWN_LEN : 5);
     set_limit(s, "client-output-buffer-limit", "normal 1mb 0 0");
-    assert_ok(muster_task_peek(s->client, "waiting", 0, 9, note_task, &waiting));
-    assert_shown(&waiting, 2);
-    assert_ok(muster_task_peek_delayed(s->client, "delayed", 0, 9, note_delayed, &delayed));
-    assert_shown(&delayed, 1);
+    assert_ok(muster_task_peek(s->client, "waiting", 0, 99, note_task, &waiting));
+    assert_shown(&waiting, 2 * N_SHOWN);
+    assert_ok(muster_task_peek_delayed(s->client, "delayed", 0, 99, note_delayed, &delayed));
+    assert_shown(&delayed, N_SHOWN);
     assert_ok(muster_process_list(s->client, NULL, note_process, &held));
-    assert_shown(&held, 2);
+    assert_shown(&held, 2 * N_SHOWN);
     assert_ok(muster_failed_list(s->client, &failed, note_failure, &failures));
-    assert_shown(&failures, 2);
+    assert_shown(&failures, 2 * N_SHOWN);
+}
+
+/* ---- jobs ---- */
+
+#define N_LARGE 3
+#define N_MIDDLE 20
+#define ROW_MAX (2 * (int64_t)MUSTER_HEAD_MAX + 4096)
+
+static void put_job(struct scene *s, const char *id, size_t len, const char *after)
+{
+    const char *const tags[] = {"t"}, *const parents[] = {after};
+    const struct muster_job_spec spec = {.size = sizeof spec,
+                                         .id = id,
+                                         .data = {large(), len},
+                                         .track = 1,
+                                         .tags = tags,
+                                         .n_tags = 1,
+                                         .after = parents,
+                                         .n_after = after != NULL};
+    assert_ok(muster_job_put(s->client, "q", &spec, NULL));
+}
+
+/* A job that waits, and one that is complete. */
+static void put_and_finish(struct scene *s, const char *id, size_t data_len, size_t result_len)
+{
+    char process[ID_MAX];
+    const struct muster_bytes result = {large(), result_len};
+    const struct muster_finish_options finish = {.size = sizeof finish, .result = &result};
+    put_job(s, id, data_len, NULL);
+    take_id(s, "q", process);
+    assert_ok(muster_lease_finish(s->client, process, &finish));
+}
+
+static void make_jobs(struct scene *s)
+{
+    char id[ID_MAX];
+    for (int i = 0; i < N_LARGE; i++) {
+        snprintf(id, sizeof id, "done-%d", i);
+        put_and_finish(s, id, i ? LARGE : 5, LARGE);
+    }
+    for (int i = 0; i < N_LARGE + N_MIDDLE; i++) {
+        snprintf(id, sizeof id, "waits-%d", i);
+        put_job(s, id, i < N_LARGE ? LARGE : MIDDLE, NULL);
+    }
+}
+
+static void assert_head(struct muster_bytes bytes, uint64_t whole)
+{
+    assert_int_equal(bytes.len, whole < MUSTER_HEAD_MAX ? whole : MUSTER_HEAD_MAX);
+    assert_true(bytes.len == 0 || memcmp(bytes.data, large(), bytes.len) == 0);
+}
+
+static int note_job(const struct muster_job *job, void *n)
+{
+    assert_head(job->data, job->whole_len);
+    assert_head(job->result, job->whole_result_len);
+    assert_true(job->whole_len == 5 || job->whole_len == MIDDLE || job->whole_len == LARGE);
+    assert_int_equal(job->whole_result_len, job->state == MUSTER_JOB_COMPLETE ? LARGE : 0);
+    ++*(int *)n;
+    return 0;
+}
+
+static int64_t sent_bytes(struct scene *s)
+{
+    redisReply *info = redisCommand(s->server->redis, "INFO stats");
+    assert_non_null(info);
+    const char *sent = strstr(info->str, "total_net_output_bytes:");
+    assert_non_null(sent);
+    int64_t n = strtoll(strchr(sent, ':') + 1, NULL, 10);
+    freeReplyObject(info);
+    return n;
+}
+
+/* Whichever way they are chosen. A look at the ages reads a few short fields besides. */
+static void lists_of_jobs_bring_the_beginning_of_each(void **state)
+{
+    struct scene *s = *state;
+    const int all = 2 * N_LARGE + N_MIDDLE;
+    const struct {
+        struct muster_job_filter filter;
+        int n;
+    } rows[] = {
+        {{.queue = "q", .by_state = 1, .state = MUSTER_JOB_WAITING}, N_LARGE + N_MIDDLE},
+        {{.by_state = 1, .state = MUSTER_JOB_COMPLETE}, N_LARGE},
+        {{.queue = "q"}, all},
+        {{.tag = "t"}, all},
+        {{.tracked = 1}, all},
+        {{.order = MUSTER_JOBS_NEWEST}, all},
+        {{.queue = "q", .order = MUSTER_JOBS_OLDEST}, all},
+    };
+    make_jobs(s);
+    set_limit(s, "client-output-buffer-limit", "normal 1mb 0 0");
+    for (size_t i = 0; i < N_OF(rows); i++) {
+        struct muster_job_filter filter = rows[i].filter;
+        int64_t before = sent_bytes(s);
+        int n = 0;
+        filter.size = sizeof filter;
+        assert_ok(muster_job_list(s->client, &filter, note_job, &n));
+        assert_int_equal(n, rows[i].n);
+        assert_true(sent_bytes(s) - before < n * ROW_MAX);
+    }
+}
+
+static int count_whole(const struct muster_job *job, void *n)
+{
+    assert_int_equal(job->data.len, job->whole_len);
+    assert_int_equal(job->result.len, job->whole_result_len);
+    ++*(int *)n;
+    return 0;
+}
+
+static void assert_named(struct muster_client *c, const char *limit)
+{
+    const char *words = muster_client_error(c);
+    assert_non_null(strstr(words, "'big'"));
+    assert_non_null(strstr(words, "3000000 bytes"));
+    assert_non_null(strstr(words, limit));
+}
+
+/* What is too much together comes one by one. */
+static void assert_gets(struct muster_client *c, const char *limit)
+{
+    const char *const ids[] = {"one", "big", "two", "three", "four", "small"};
+    int n = 0;
+    assert_err(muster_job_get(c, ids, N_OF(ids), count_whole, &n), MUSTER_E_TOO_BIG);
+    assert_int_equal(n, N_OF(ids) - 1);
+    assert_named(c, limit);
+    n = 0;
+    assert_err(muster_job_get(c, ids + 1, 1, count_whole, &n), MUSTER_E_TOO_BIG);
+    assert_named(c, limit);
+    assert_ok(muster_job_get(c, ids + 2, 4, count_whole, &n));
+    assert_int_equal(n, 4);
+    n = 0;
+    assert_ok(muster_job_peek(c, ids, N_OF(ids), note_job, &n));
+    assert_int_equal(n, N_OF(ids));
+}
+
+static int note_parent(const struct muster_job_parent *parent, void *n)
+{
+    assert_non_null(parent->job);
+    return count_whole(parent->job, n);
+}
+
+static struct muster_client *client_of(struct scene *s, const char *user)
+{
+    struct muster_client *c;
+    char url[160];
+    snprintf(url, sizeof url, "unix://%s:pw@%s", user, s->server->socket);
+    assert_ok(muster_client_new(&c, &(struct muster_client_options){.size = sizeof(struct muster_client_options),
+                                                                    .url = url,
+                                                                    .prefix = s->prefix}));
+    return c;
+}
+
+static void end_client_of(struct scene *s, struct muster_client *c, const char *user)
+{
+    muster_client_free(c);
+    raw_do(s->server->redis, "ACL DELUSER %s", user);
+}
+
+static void a_job_that_redis_does_not_send_is_named(void **state)
+{
+    struct scene *s = *state;
+    const char *const middle[] = {"one", "two", "three", "four"};
+    int n = 0;
+    for (size_t i = 0; i < N_OF(middle); i++)
+        put_job(s, middle[i], MIDDLE, NULL);
+    put_job(s, "big", LARGE, NULL);
+    put_job(s, "small", 5, NULL);
+    put_job(s, "child", LARGE, "big");
+    set_limit(s, "client-output-buffer-limit", "normal 1mb 0 0");
+    assert_gets(s->client, "normal clients of 1048576)");
+    assert_err(muster_job_parents(s->client, "child", note_parent, &n), MUSTER_E_TOO_BIG);
+    assert_named(s->client, "1048576");
+    raw_do(s->server->redis, "ACL SETUSER no-config on >pw ~* &* +@all -config");
+    struct muster_client *c = client_of(s, "no-config");
+    assert_gets(c, "normal clients)");
+    end_client_of(s, c, "no-config");
+    set_limit(s, "client-output-buffer-limit", "normal 0 0 0");
+    assert_ok(muster_job_get(s->client, (const char *const[]){"big"}, 1, count_whole, &n));
+    assert_int_equal(n, 1);
+}
+
+/* Who may run no script is sent all, and what Redis does not send is left out. */
+static void a_viewer_is_shown_the_jobs_that_redis_sends(void **state)
+{
+    struct scene *s = *state;
+    int n = 0;
+    raw_do(s->server->redis, "ACL SETUSER viewer on >pw ~* &* +@read +hello +select +auth -@write");
+    struct muster_client *c = client_of(s, "viewer");
+    put_job(s, "one", MIDDLE, NULL);
+    put_job(s, "big", LARGE, NULL);
+    put_job(s, "small", 5, NULL);
+    set_limit(s, "client-output-buffer-limit", "normal 1mb 0 0");
+    assert_ok(muster_job_list(c, &(struct muster_job_filter){.size = sizeof(struct muster_job_filter), .queue = "q"},
+                              count_whole, &n));
+    assert_int_equal(n, 2);
+    end_client_of(s, c, "viewer");
+}
+
+struct told {
+    int n;
+    bool is_head;
+};
+
+static int note_end(const struct muster_job_ended *e, void *arg)
+{
+    struct told *told = arg;
+    assert_int_equal(e->how, MUSTER_JOB_END_COMPLETE);
+    assert_non_null(e->job);
+    assert_head(e->job->result, e->job->whole_result_len);
+    told->is_head |= e->job->whole_result_len == LARGE;
+    told->n++;
+    return 0;
+}
+
+static void a_wait_tells_of_an_end_whose_result_redis_does_not_send(void **state)
+{
+    struct scene *s = *state;
+    const char *const ids[] = {"big", "small"};
+    struct told told = {0};
+    put_and_finish(s, "big", 5, LARGE);
+    put_and_finish(s, "small", 5, 5);
+    set_limit(s, "client-output-buffer-limit", "normal 1mb 0 0");
+    assert_ok(muster_job_wait(s->client, ids, N_OF(ids), 5000, note_end, &told));
+    assert_int_equal(told.n, 2);
+    assert_true(told.is_head);
 }
 
 /* ---- a large request takes time ---- */
@@ -479,6 +707,10 @@ int main(int argc, char **argv)
         limited_test(a_take_fails_what_redis_does_not_send_and_brings_what_is_behind_it),
         limited_test(a_take_brings_all_that_is_too_much_together),
         limited_test(lists_show_the_beginning_of_what_redis_does_not_send),
+        limited_test(lists_of_jobs_bring_the_beginning_of_each),
+        limited_test(a_job_that_redis_does_not_send_is_named),
+        limited_test(a_viewer_is_shown_the_jobs_that_redis_sends),
+        limited_test(a_wait_tells_of_an_end_whose_result_redis_does_not_send),
         limited_test(a_large_request_of_a_client_has_more_time),
         limited_test(a_large_request_over_a_link_has_more_time),
     };

@@ -460,7 +460,9 @@ define('muster_job', `
   strs after_failure n_after_failure
   strs parents n_parents
   strs blocked_by n_blocked_by
-  str holder`);
+  str holder
+  u64 whole_len
+  u64 whole_result_len`);
 
 define('muster_job_ended', `
   str id

@@ -188,6 +188,8 @@ class Job(Struct):
         ("blocked_by", POINTER(S)),
         ("n_blocked_by", c_size_t),
         ("holder", S),
+        ("whole_len", c_uint64),
+        ("whole_result_len", c_uint64),
     ]
 
 

@@ -299,6 +299,8 @@ class Job:
     made_by: str
     key: str
     holder: str  # running: the name under which its lease was taken
+    length: int  # of its data and of its result; a list has at most 64 KiB of each
+    result_length: int
 
 
 def job_row(j: Any) -> Job:
@@ -349,6 +351,8 @@ def job_row(j: Any) -> Job:
         made_by=text(j.made_by),
         key=text(j.key),
         holder=text(j.holder),
+        length=j.whole_len,
+        result_length=j.whole_result_len,
     )
 
 

@@ -19,7 +19,7 @@
 #include "protocol/process_name.h"
 
 /* Tasks can be large: only a few at once, and of each only the beginning. */
-#define PAGE 16
+#define PAGE 4
 #define ENTRY_HEAD_MAX (MUSTER_HEAD_MAX + MUSTER_MESSAGE_MAX + 1024) /* with what stands before the task */
 
 int failed_check_filter(struct muster_client *c, const struct muster_failed_filter *f)
@@ -134,7 +134,7 @@ static void parse_page(struct listing *l, const struct redisReply *page, struct 
         struct entry *e = &out->entries[out->n];
         e->score = (uint64_t)reply_number(reply_at(page, i + 1), 0);
         uint64_t whole;
-        struct muster_bytes head = heads_text(reply_at(page, i), &whole);
+        struct muster_bytes head = reply_head(reply_at(page, i), &whole);
         e->cut = whole - head.len;
         if (failed_entry_parse(&e->parts, head) == 0) {
             out->n += is_meant(l, &e->parts) && l->matched++ >= l->filter.offset;
@@ -167,7 +167,7 @@ static struct muster_bytes task_of(const struct entry *e, uint64_t *whole)
 {
     struct muster_bytes task = e->parts.task;
     if (e->parts.is_job)
-        return heads_text(reply_at(e->data, 0), whole);
+        return reply_head(reply_at(e->data, 0), whole);
     *whole = task.len + e->cut;
     task.len = task.len < MUSTER_HEAD_MAX ? task.len : MUSTER_HEAD_MAX;
     return task;

@@ -55,41 +55,33 @@ int heads_ask(struct muster_client *c, size_t most, struct redisReply **reply, c
     return err;
 }
 
-struct muster_bytes heads_text(const struct redisReply *text, uint64_t *whole)
-{
-    bool is_cut = reply_len(text) == 2;
-    struct muster_bytes bytes = reply_bytes(is_cut ? reply_at(text, 1) : text);
-    *whole = is_cut ? reply_count(reply_at(text, 0)) : bytes.len;
-    if (*whole < bytes.len)
-        *whole = bytes.len;
-    return bytes;
-}
-
 /* ---- jobs ---- */
 
-static void add_job(struct muster_client *c, struct command *command, const char *id, const char *const *fields)
+static void say_job(struct muster_client *c, struct command *command, const char *id, const char *const *fields,
+                    size_t root)
 {
     char key[KEY_MAX];
-    size_t n = 0;
-    while (fields[n])
-        n++;
     key_of(key, c->prefix, KEY_JOB, id);
-    command_number(command, (int64_t)(n + 2));
-    command_words(command, (const char *const[]){"HMGET", without_root(c, key), NULL});
-    command_words(command, fields);
+    command_words(command, (const char *const[]){fields ? "HMGET" : "HGETALL", key + root, NULL});
+    if (fields)
+        command_words(command, fields);
     command_own(command);
 }
 
-static void take_jobs(const char *const *ids, size_t n, struct redisReply *all, struct redisReply **replies)
+static void add_job(struct muster_client *c, struct command *command, const char *id, const char *const *fields)
 {
-    size_t at = 2;
-    for (size_t i = 0; i < n; i++) {
-        if (!ids[i])
-            continue;
-        replies[i] = reply_take(all, at++);
-        if (reply_kind(replies[i]) != REPLY_LIST)
-            log_line(MUSTER_LOG_WARN, "%s: the record of this job has a wrong type", ids[i]);
-    }
+    size_t n = 0;
+    while (fields && fields[n])
+        n++;
+    command_number(command, (int64_t)(n + 2));
+    say_job(c, command, id, fields, c->root.len);
+}
+
+static void take_job(const char *id, struct redisReply *all, size_t i, struct redisReply **reply)
+{
+    *reply = reply_take(all, i);
+    if (reply_kind(*reply) != REPLY_LIST)
+        log_line(MUSTER_LOG_WARN, "%s: the record of this job has a wrong type", id);
 }
 
 static int ask_whole(struct muster_client *c, const char *const *ids, size_t n, const char *const *fields,
@@ -98,40 +90,52 @@ static int ask_whole(struct muster_client *c, const char *const *ids, size_t n, 
     int err = MUSTER_OK;
     for (size_t i = 0; i < n && err == MUSTER_OK; i++) {
         struct command command = COMMAND_EMPTY;
-        char key[KEY_MAX];
         if (!ids[i])
             continue;
-        key_of(key, c->prefix, KEY_JOB, ids[i]);
-        command_words(&command, (const char *const[]){"HMGET", key, NULL});
-        command_words(&command, fields);
+        say_job(c, &command, ids[i], fields, 0);
         err = redis_append(c->redis, &command);
         command_clear(&command);
     }
-    for (size_t i = 0; i < n && err == MUSTER_OK; i++)
+    if (err != MUSTER_OK)
+        return err;
+    for (size_t i = 0; i < n; i++) {
+        int read = ids[i] ? page_read_parts(c, ids[i], &replies[i], 1) : MUSTER_OK;
+        err = err == MUSTER_OK ? read : err;
+    }
+    return err;
+}
+
+/* The jobs from `*at` on. The script answers as many as are enough for one answer, and one at least. */
+static int ask_some(struct muster_client *c, size_t most, const char *const *ids, size_t n, const char *const *fields,
+                    struct redisReply **replies, size_t *at)
+{
+    struct command command = COMMAND_EMPTY;
+    struct redisReply *all;
+    script_heads(&command, &c->root, most);
+    for (size_t i = *at; i < n; i++)
         if (ids[i])
-            err = page_read_parts(c, ids[i], &replies[i], 1);
+            add_job(c, &command, ids[i], fields);
+    int err = client_run(c, &command, &all);
+    size_t come = 2;
+    for (; err == MUSTER_OK && *at < n && (!ids[*at] || come < reply_len(all)); ++*at)
+        if (ids[*at])
+            take_job(ids[*at], all, come++, &replies[*at]);
+    if (err == MUSTER_OK && come == 2)
+        err = refuse(c, ids[*at]);
+    redis_reply_free(all);
     return err;
 }
 
 int heads_jobs(struct muster_client *c, size_t most, const char *const *ids, size_t n, const char *const *fields,
                struct redisReply **replies)
 {
-    struct command command = COMMAND_EMPTY;
-    struct redisReply *all;
-    bool is_any = false;
-    script_heads(&command, &c->root, most);
-    for (size_t i = 0; i < n; i++)
-        if (ids[i]) {
-            is_any = true;
-            add_job(c, &command, ids[i], fields);
-        }
-    if (most == HEADS_WHOLE || !is_any) {
-        command_clear(&command);
+    size_t at = 0;
+    int err = MUSTER_OK;
+    while (n > 0 && !ids[n - 1])
+        n--;
+    if (most == HEADS_WHOLE)
         return ask_whole(c, ids, n, fields, replies);
-    }
-    int err = client_run(c, &command, &all);
-    if (err == MUSTER_OK)
-        take_jobs(ids, n, all, replies);
-    redis_reply_free(all);
-    return err == MUSTER_E_DENIED ? ask_whole(c, ids, n, fields, replies) : err;
+    while (at < n && err == MUSTER_OK)
+        err = ask_some(c, most, ids, n, fields, replies, &at);
+    return err == MUSTER_E_DENIED ? ask_whole(c, ids + at, n - at, fields, replies + at) : err;
 }

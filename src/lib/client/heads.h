@@ -10,16 +10,13 @@
 /* Nothing is cut. */
 #define HEADS_WHOLE ((size_t)0)
 
-/* As client_ask(), but a text of more than `most` bytes is cut by Redis: heads_text() reads it. `words` begin with a
+/* As client_ask(), but a text of more than `most` bytes is cut by Redis: reply_head() reads it. `words` begin with a
  * command that reads and its key. */
 int heads_ask(struct muster_client *c, size_t most, struct redisReply **reply, const char *const *words);
 
-/* Of the records of n jobs these fields, up to NULL; an id may be NULL. What cannot be read is only written to the log,
- * and stays NULL. */
+/* Of the records of n jobs these fields, up to NULL, or all of {field, value, ...} if `fields` is NULL; an id may be
+ * NULL. What cannot be read is only written to the log, and stays NULL. */
 int heads_jobs(struct muster_client *c, size_t most, const char *const *ids, size_t n, const char *const *fields,
                struct redisReply **replies);
-
-/* A text, or the beginning of one, and how long it is. */
-struct muster_bytes heads_text(const struct redisReply *text, uint64_t *whole);
 
 #endif

@@ -14,7 +14,7 @@
 #include "protocol/process_name.h"
 
 /* Tasks can be large: only a few at once. */
-#define PAGE 16
+#define PAGE 8
 
 struct process_rows {
     struct muster_process_filter filter;
@@ -64,10 +64,10 @@ static struct muster_bytes task_of(const struct process_page *page, size_t i, st
 {
     const struct redisReply *job = page->jobs[i];
     if (!job)
-        return heads_text(reply_at(page->set, 2 * i + 1), whole);
+        return reply_head(reply_at(page->set, 2 * i + 1), whole);
     struct muster_bytes own = reply_bytes(reply_at(job, 2));
     bool is_own = own.len == token.len && memcmp(own.data, token.data, own.len) == 0;
-    return heads_text(is_own ? reply_at(job, 0) : NULL, whole);
+    return reply_head(is_own ? reply_at(job, 0) : NULL, whole);
 }
 
 /* Is the listing to stop? */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Listing jobs: by their ids, by queue and state, by tag, tracked, failed, by age; how many there are, and their tags.
+ * Listing jobs: by queue and state, by tag, tracked, failed, by age; how many there are, and their tags.
  * Plain reading commands in pages. A record that cannot be read costs its own row, with a line in the log.
  */
 #include <stdio.h>
@@ -15,64 +15,6 @@
 #include "protocol/job_valid.h"
 
 #define TAG_PAGE 100
-
-/* ---- by their ids ---- */
-
-struct getting {
-    muster_job_fn *fn;
-    void *arg;
-    bool stop;
-    size_t n_missing;
-    const char *first_missing;
-    const char *broken;
-};
-
-static int get_page(struct muster_client *c, struct getting *g, const char *const *ids, size_t n)
-{
-    struct job_page page = {.n = n};
-    for (size_t i = 0; i < n; i++)
-        page.rows[i].id = ids[i];
-    int err = job_page_read(c, &page, WITH_LISTS);
-    for (size_t i = 0; err == MUSTER_OK && i < n && !g->stop; i++) {
-        const struct job_page_row *row = &page.rows[i];
-        if (row->err == MUSTER_OK)
-            g->stop = g->fn(&row->record.job, g->arg) != 0;
-        else if (row->err == MUSTER_E_REDIS)
-            g->broken = ids[i];
-        else if (g->n_missing++ == 0)
-            g->first_missing = ids[i];
-    }
-    job_page_clear(&page);
-    return err;
-}
-
-static int say_missing(struct muster_client *c, const struct getting *g)
-{
-    if (g->broken) {
-        redis_error_set(c->redis, "the record of the job '%s' cannot be read: another program wrote it", g->broken);
-        return MUSTER_E_REDIS;
-    }
-    if (g->n_missing == 0)
-        return MUSTER_OK;
-    if (g->n_missing == 1)
-        redis_error_set(c->redis, "there is no job '%s' (any more)", g->first_missing);
-    else
-        redis_error_set(c->redis, "there is no job '%s' (any more), and %zu others of these are missing too",
-                        g->first_missing, g->n_missing - 1);
-    return MUSTER_E_NOT_FOUND;
-}
-
-int muster_job_get(struct muster_client *c, const char *const *ids, size_t n, muster_job_fn *fn, void *arg)
-{
-    struct getting g = {.fn = fn, .arg = arg};
-    const char *why = NULL;
-    int err = MUSTER_OK;
-    for (size_t i = 0; err == MUSTER_OK && i < n; i++)
-        err = client_answer(c, job_valid_id(ids ? ids[i] : NULL, &why), &why);
-    for (size_t at = 0; err == MUSTER_OK && at < n && !g.stop; at += JOB_PAGE)
-        err = get_page(c, &g, ids + at, n - at < JOB_PAGE ? n - at : JOB_PAGE);
-    return err == MUSTER_OK ? say_missing(c, &g) : err;
-}
 
 /* ---- listing as they are ---- */
 
@@ -117,8 +59,9 @@ static bool has_tags(const struct muster_job *job, const struct muster_job_filte
 static bool is_meant(const struct muster_job_filter *f, const struct job_page_row *row)
 {
     const struct muster_job *job = &row->record.job;
-    if (row->err == MUSTER_E_REDIS)
-        log_line(MUSTER_LOG_WARN, "the record of the job '%s' cannot be read", row->id);
+    if (row->err == MUSTER_E_REDIS || row->err == MUSTER_E_TOO_BIG)
+        log_line(MUSTER_LOG_WARN, "the record of the job '%s' cannot be read%s", row->id,
+                 row->err == MUSTER_E_TOO_BIG ? ": it is more than this Redis sends (client-output-buffer-limit)" : "");
     return row->err == MUSTER_OK && (!job_select_by_state(f) || job->state == job_select_state(f)) &&
            (!f->queue || strcmp(job->queue, f->queue) == 0) && has_tags(job, f) && (!f->tracked || job->tracked) &&
            (!f->group || strcmp(job->group, f->group) == 0);
@@ -154,7 +97,7 @@ static int list_page(struct muster_client *c, struct listing *l, bool *is_last)
             page.rows[page.n++].id = id;
     }
     if (err == MUSTER_OK)
-        err = job_page_read(c, &page, RECORDS_ONLY);
+        err = job_page_read(c, &page, RECORDS_ONLY, MUSTER_HEAD_MAX);
     if (err == MUSTER_OK)
         give_rows(l, &page);
     l->from += JOB_PAGE;
@@ -216,7 +159,7 @@ static int give_in_order(struct muster_client *c, struct listing *l, const struc
         struct job_page page = {.n = n - at < JOB_PAGE ? n - at : JOB_PAGE};
         for (size_t i = 0; i < page.n; i++)
             page.rows[i].id = ages[at + i].id;
-        err = job_page_read(c, &page, RECORDS_ONLY);
+        err = job_page_read(c, &page, RECORDS_ONLY, MUSTER_HEAD_MAX);
         for (size_t i = 0; i < page.n && err == MUSTER_OK && !l->stop; i++)
             if (page.rows[i].err == MUSTER_OK && page.rows[i].record.job.put_at_ms == ages[at + i].put_ms)
                 give_row(l, &page.rows[i]);

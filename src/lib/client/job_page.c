@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/heads.h"
 #include "client/page.h"
 #include "protocol/process_name.h"
+#include "protocol/size_limit.h"
 
-static int append_row(struct muster_client *c, const char *id, size_t n_parts)
+static int append_row(struct muster_client *c, const char *id, size_t from, size_t n_parts)
 {
     static const struct {
         const char *command;
@@ -24,7 +26,7 @@ static int append_row(struct muster_client *c, const char *id, size_t n_parts)
         [JOB_FOLLOWERS] = {"ZRANGE", KEY_FOLLOWERS, {"0", "-1"}},
     };
     int err = MUSTER_OK;
-    for (size_t i = 0; err == MUSTER_OK && i < n_parts; i++) {
+    for (size_t i = from; err == MUSTER_OK && i < n_parts; i++) {
         char key[KEY_MAX];
         key_of(key, c->prefix, parts[i].key, id);
         err = client_append(c, (const char *const[]){parts[i].command, key, parts[i].more[0], parts[i].more[1], NULL});
@@ -267,23 +269,100 @@ static int read_blocked_by(struct muster_client *c, struct job_page *page, enum 
     return err;
 }
 
-int job_page_read(struct muster_client *c, struct job_page *page, enum job_page_parts parts)
+/* ---- the page ---- */
+
+static int read_heads(struct muster_client *c, struct job_page_row *rows, size_t n, size_t most)
 {
+    const char *ids[JOB_PAGE] = {NULL};
+    struct redisReply *records[JOB_PAGE] = {NULL};
+    for (size_t i = 0; i < n; i++)
+        ids[i] = rows[i].id;
+    int err = heads_jobs(c, most, ids, n, NULL, records);
+    for (size_t i = 0; i < n; i++)
+        rows[i].parts[JOB_RECORD] = records[i];
+    return err;
+}
+
+static int read_rows(struct muster_client *c, struct job_page_row *rows, size_t n, enum job_page_parts parts,
+                     size_t most)
+{
+    size_t from = most == HEADS_WHOLE ? JOB_RECORD : JOB_RECORD + 1;
     size_t n_parts = parts == WITH_LISTS ? JOB_PARTS : JOB_RECORD + 1;
-    int err = MUSTER_OK;
-    for (size_t i = 0; i < page->n && err == MUSTER_OK; i++)
-        err = append_row(c, page->rows[i].id, n_parts);
+    int err = most == HEADS_WHOLE ? MUSTER_OK : read_heads(c, rows, n, most);
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++)
+        err = append_row(c, rows[i].id, from, n_parts);
     if (err != MUSTER_OK)
         return err;
-    for (size_t i = 0; i < page->n; i++) {
-        int read = page_read_parts(c, page->rows[i].id, page->rows[i].parts, n_parts);
+    for (size_t i = 0; i < n; i++) {
+        int read = page_read_parts(c, rows[i].id, rows[i].parts + from, n_parts - from);
         err = err == MUSTER_OK ? read : err;
     }
+    return err;
+}
+
+static void clear_parts(struct job_page_row *row)
+{
+    for (size_t part = 0; part < JOB_PARTS; part++) {
+        redis_reply_free(row->parts[part]);
+        row->parts[part] = NULL;
+    }
+}
+
+/* What may be too big is tried as often as convicts it: other things end connections, too. */
+static int read_alone(struct muster_client *c, struct job_page_row *row, enum job_page_parts parts, size_t most)
+{
+    int n_tries = row->too_big.n_bytes > 0 ? SIZE_LIMIT_BREAKS : 1;
+    int err = MUSTER_E_CONN;
+    for (int i = 0; i < n_tries && err == MUSTER_E_CONN; i++) {
+        clear_parts(row);
+        err = read_rows(c, row, 1, parts, most);
+    }
+    if (err != MUSTER_E_CONN || row->too_big.n_bytes == 0)
+        return err;
+    row->err = MUSTER_E_TOO_BIG;
+    return MUSTER_OK;
+}
+
+/* The connection has ended. If that may be for the size of one of them, each is read by itself. */
+static int read_each(struct muster_client *c, struct job_page *page, enum job_page_parts parts, size_t most)
+{
+    const char *ids[JOB_PAGE] = {NULL};
+    struct job_too_big sizes[JOB_PAGE];
+    for (size_t i = 0; i < page->n; i++)
+        ids[i] = page->rows[i].id;
+    int err = job_too_big_ask(c, ids, sizes, page->n);
+    for (size_t i = 0; i < page->n && err == MUSTER_OK; i++) {
+        page->rows[i].too_big = sizes[i];
+        err = read_alone(c, &page->rows[i], parts, most);
+    }
+    return err;
+}
+
+int job_page_read(struct muster_client *c, struct job_page *page, enum job_page_parts parts, size_t most)
+{
+    int err = read_rows(c, page->rows, page->n, parts, most);
+    if (err == MUSTER_E_CONN)
+        err = read_each(c, page, parts, most);
     for (size_t i = 0; i < page->n && err == MUSTER_OK; i++)
-        err = read_row(&page->rows[i]);
+        if (page->rows[i].err == MUSTER_OK)
+            err = read_row(&page->rows[i]);
     if (err == MUSTER_OK)
         err = read_marks(c, page);
     return err == MUSTER_OK ? read_blocked_by(c, page, parts) : err;
+}
+
+int job_page_refuse(struct muster_client *c, const char *id)
+{
+    redis_error_set(c->redis, "the record of the job '%s' cannot be read: another program wrote it", id);
+    return MUSTER_E_REDIS;
+}
+
+int job_page_refuse_big(struct muster_client *c, const char *id, const struct job_too_big *how_big)
+{
+    char words[JOB_TOO_BIG_WORDS];
+    job_too_big_words(words, id, how_big);
+    redis_error_set(c->redis, "%s", words);
+    return MUSTER_E_TOO_BIG;
 }
 
 void job_page_clear(struct job_page *page)
@@ -299,8 +378,7 @@ void job_page_clear(struct job_page *page)
         free(row->before);
         free(row->blocked_by);
         redis_reply_free(row->holder);
-        for (size_t part = 0; part < JOB_PARTS; part++)
-            redis_reply_free(row->parts[part]);
+        clear_parts(row);
     }
     *page = (struct job_page){.n = 0};
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The records of some jobs, read together in one round trip; in two if one of the jobs is running.
+ * The records of some jobs, read together in one round trip, or in a few if they are long; in one more if one of the
+ * jobs is running.
  */
 #ifndef JOB_PAGE_H
 #define JOB_PAGE_H
@@ -8,6 +9,7 @@
 #include <muster/job.h>
 
 #include "client/client.h"
+#include "client/job_too_big.h"
 #include "protocol/job_record.h"
 
 /* Data can be large: only a few at once. */
@@ -20,7 +22,9 @@ enum { UNTIL_COMPLETE, UNTIL_ENDED, UNTIL_FAILED, WAYS };
 struct job_page {
     struct job_page_row {
         const char *id; /* borrowed */
-        int err;        /* MUSTER_OK; E_NOT_FOUND: there is no such job; E_REDIS: its record cannot be read */
+        int err;        /* MUSTER_OK; E_NOT_FOUND: there is no such job; E_REDIS: its record cannot be read; E_TOO_BIG:
+                         * Redis does not send it */
+        struct job_too_big too_big;
         struct job_record record;
         struct redisReply *parts[JOB_PARTS];
         struct redisReply *holder; /* running: the name under which its lease was taken */
@@ -37,8 +41,13 @@ struct job_page {
 /* The lists: history, what it waits for, and `before`. `blocked_by` is there always. */
 enum job_page_parts { RECORDS_ONLY, WITH_LISTS };
 
-/* Fill in n and the ids of a page that is otherwise zero. job_page_clear() must follow, whatever this returns. */
-int job_page_read(struct muster_client *c, struct job_page *page, enum job_page_parts parts);
+/* Fill in n and the ids of a page that is otherwise zero. Of a value of more than `most` bytes only the beginning is read
+ * (heads.h). job_page_clear() must follow, whatever this returns. */
+int job_page_read(struct muster_client *c, struct job_page *page, enum job_page_parts parts, size_t most);
 void job_page_clear(struct job_page *page);
+
+/* Say that a row is E_REDIS or E_TOO_BIG, and return that. */
+int job_page_refuse(struct muster_client *c, const char *id);
+int job_page_refuse_big(struct muster_client *c, const char *id, const struct job_too_big *how_big);
 
 #endif

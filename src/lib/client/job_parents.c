@@ -6,14 +6,20 @@
 #include <muster/job.h>
 
 #include "client/client.h"
+#include "client/heads.h"
 #include "client/job_page.h"
 #include "protocol/job_valid.h"
+
+/* More than the names of all parents have: of what else a record has, the beginning is enough. */
+#define NAMES_MAX ((size_t)MUSTER_JOB_AFTER_MAX * (MUSTER_JOB_ID_MAX + 3))
 
 struct parents {
     muster_job_parent_fn *fn;
     void *arg;
     bool stop;
     const char *broken;
+    const char *too_big;
+    struct job_too_big how_big;
 };
 
 /* What another program has written may be no id: of such a name nothing is known. */
@@ -23,11 +29,13 @@ static int read_page(struct muster_client *c, struct parents *p, const char *con
     for (size_t i = 0; i < n; i++)
         if (!muster_job_id_check(ids[i]))
             page.rows[page.n++].id = ids[i];
-    int err = job_page_read(c, &page, RECORDS_ONLY);
+    int err = job_page_read(c, &page, RECORDS_ONLY, HEADS_WHOLE);
     for (size_t i = 0; err == MUSTER_OK && i < page.n && !p->stop; i++) {
         const struct job_page_row *row = &page.rows[i];
         if (row->err == MUSTER_E_REDIS)
             p->broken = row->id;
+        else if (row->err == MUSTER_E_TOO_BIG)
+            p->too_big = row->id, p->how_big = row->too_big;
         else
             p->stop = p->fn(&(struct muster_job_parent){row->id, row->err == MUSTER_OK ? &row->record.job : NULL},
                             p->arg) != 0;
@@ -41,11 +49,9 @@ static int read_parents(struct muster_client *c, struct parents *p, const struct
     int err = MUSTER_OK;
     for (size_t at = 0; err == MUSTER_OK && at < job->n_parents && !p->stop; at += JOB_PAGE)
         err = read_page(c, p, job->parents + at, job->n_parents - at < JOB_PAGE ? job->n_parents - at : JOB_PAGE);
-    if (err == MUSTER_OK && p->broken) {
-        redis_error_set(c->redis, "the record of the job '%s' cannot be read: another program wrote it", p->broken);
-        err = MUSTER_E_REDIS;
-    }
-    return err;
+    if (err == MUSTER_OK && p->broken)
+        return job_page_refuse(c, p->broken);
+    return err == MUSTER_OK && p->too_big ? job_page_refuse_big(c, p->too_big, &p->how_big) : err;
 }
 
 int muster_job_parents(struct muster_client *c, const char *id, muster_job_parent_fn *fn, void *arg)
@@ -57,7 +63,7 @@ int muster_job_parents(struct muster_client *c, const char *id, muster_job_paren
     if (err != MUSTER_OK)
         return err;
     page.rows[0].id = id;
-    err = job_page_read(c, &page, RECORDS_ONLY);
+    err = job_page_read(c, &page, RECORDS_ONLY, NAMES_MAX);
     if (err == MUSTER_OK)
         err = page.rows[0].err;
     if (err == MUSTER_OK)
@@ -65,7 +71,9 @@ int muster_job_parents(struct muster_client *c, const char *id, muster_job_paren
     else if (err == MUSTER_E_NOT_FOUND)
         redis_error_set(c->redis, "there is no job '%s' (any more)", id);
     else if (page.rows[0].err == MUSTER_E_REDIS)
-        redis_error_set(c->redis, "the record of the job '%s' cannot be read: another program wrote it", id);
+        err = job_page_refuse(c, id);
+    else if (page.rows[0].err == MUSTER_E_TOO_BIG)
+        err = job_page_refuse_big(c, id, &page.rows[0].too_big);
     job_page_clear(&page);
     return err;
 }

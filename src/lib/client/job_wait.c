@@ -91,7 +91,7 @@ static int tell_with_record(const struct muster_job *job, void *arg)
 }
 
 /* An outage is an error: then it has not ended yet, and the next look finds it. A record that is gone, or is none any
- * more, costs the end its record alone: the event has told that it ended. */
+ * more, or that Redis does not send, costs the end its record alone: the event has told that it ended. */
 static int note_end(struct waiting *w, struct awaited *a, enum muster_job_end how)
 {
     struct telling t = {.w = w, .ended = {.id = a->id, .how = how}};
@@ -100,7 +100,9 @@ static int note_end(struct waiting *w, struct awaited *a, enum muster_job_end ho
         return MUSTER_OK;
     if (how == MUSTER_JOB_END_COMPLETE || how == MUSTER_JOB_END_FAILED)
         err = muster_job_get(w->client, &a->id, 1, tell_with_record, &t);
-    if (err != MUSTER_OK && err != MUSTER_E_NOT_FOUND && err != MUSTER_E_REDIS)
+    if (err == MUSTER_E_TOO_BIG)
+        err = muster_job_peek(w->client, &a->id, 1, tell_with_record, &t);
+    if (err != MUSTER_OK && err != MUSTER_E_NOT_FOUND && err != MUSTER_E_REDIS && err != MUSTER_E_TOO_BIG)
         return err;
     a->has_ended = true;
     w->n_left--;

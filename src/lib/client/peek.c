@@ -14,7 +14,7 @@
 #include "protocol/job_member.h"
 
 /* Tasks can be large: only a few at once, and of each only the beginning. */
-#define PAGE 16
+#define PAGE 8
 
 enum part { JOBS_BEFORE, BACK, TASKS, JOBS_AFTER, N_PARTS };
 
@@ -82,7 +82,7 @@ static int read_tasks(struct muster_client *c, struct look *l, uint64_t from, ui
     *got = reply_len(page);
     for (size_t i = *got; i > 0 && !*stop; i--) {
         uint64_t whole;
-        struct muster_bytes task = heads_text(reply_at(page, i - 1), &whole);
+        struct muster_bytes task = reply_head(reply_at(page, i - 1), &whole);
         *stop = give(l, task, whole, NULL);
     }
     redis_reply_free(page);
@@ -103,7 +103,7 @@ static int read_one_back(struct muster_client *c, struct look *l, struct muster_
     snprintf(field, sizeof field, "%.*s", (int)len, (const char *)member.data);
     int err = heads_ask(c, MUSTER_HEAD_MAX, &task, (const char *const[]){"HGET", key, field, NULL});
     uint64_t whole;
-    struct muster_bytes bytes = heads_text(task, &whole);
+    struct muster_bytes bytes = reply_head(task, &whole);
     if (err == MUSTER_OK && bytes.data)
         *stop = give(l, bytes, whole, NULL);
     redis_reply_free(task);
@@ -134,7 +134,7 @@ static void give_jobs(struct look *l, const char *const *ids, struct redisReply 
         bool is_there = reply_kind(reply_at(jobs[i], 0)) == REPLY_TEXT;
         bool is_unique = reply_kind(reply_at(jobs[i], 1)) == REPLY_TEXT;
         uint64_t whole;
-        struct muster_bytes data = heads_text(reply_at(jobs[i], 2), &whole);
+        struct muster_bytes data = reply_head(reply_at(jobs[i], 2), &whole);
         if (is_there)
             *stop = give(l, data, whole, is_unique ? NULL : ids[i]);
     }
@@ -208,7 +208,7 @@ static int give_delayed(struct muster_client *c, const char *key, uint64_t at, u
     *got = reply_len(page) / 2;
     for (size_t i = 0; i < *got && !*stop; i++) {
         uint64_t whole;
-        struct muster_bytes member = heads_text(reply_at(page, 2 * i), &whole);
+        struct muster_bytes member = reply_head(reply_at(page, 2 * i), &whole);
         if (member.len <= TOKEN_LEN)
             continue; /* not written by muster */
         const struct muster_delayed_task row = {.position = at + i,

@@ -97,6 +97,7 @@ static int int_of(long long number)
 static void put_field(struct muster_job *job, const struct field *field, const struct redisReply *value)
 {
     void *at = (char *)job + field->at;
+    uint64_t whole;
     switch (field->kind) {
     case FIELD_INT:
         *(int *)at = int_of(reply_number(value, 0));
@@ -111,7 +112,7 @@ static void put_field(struct muster_job *job, const struct field *field, const s
         *(const char **)at = reply_text(value) ? reply_text(value) : "";
         break;
     case FIELD_BYTES:
-        *(struct muster_bytes *)at = reply_bytes(value);
+        *(struct muster_bytes *)at = reply_head(value, &whole);
         break;
     }
 }
@@ -141,10 +142,13 @@ static int read_tags(struct job_record *out, const char *text)
     return err;
 }
 
-/* What a tab begins says what the job waited for. */
-static int read_parents(struct job_record *out, const char *text)
+/* What a tab begins says what the job waited for. Where the names were cut, the last one may not be whole. */
+static int read_parents(struct job_record *out, const struct redisReply *names)
 {
-    int err = read_lines(text, &out->parents_text, &out->parents, &out->job.n_parents);
+    bool is_cut = reply_kind(names) == REPLY_LIST;
+    int err = read_lines(reply_text(is_cut ? reply_at(names, 1) : names), &out->parents_text, &out->parents,
+                         &out->job.n_parents);
+    out->job.n_parents -= is_cut && out->job.n_parents > 0;
     out->job.parents = out->parents;
     for (size_t i = 0; err == MUSTER_OK && i < out->job.n_parents; i++) {
         char *tab = strchr(out->parents[i], '\t');
@@ -211,6 +215,8 @@ int job_record_read(struct job_record *out, const char *id, const struct redisRe
         if (value)
             put_field(&out->job, &fields[i], value);
     }
+    (void)reply_head(reply_field(flat, "data"), &out->job.whole_len);
+    (void)reply_head(reply_field(flat, "result"), &out->job.whole_result_len);
     out->is_suspect = reply_is(reply_field(flat, "suspect"), "1");
     read_backoff(&out->job, flat);
     const char *batch = reply_text(reply_field(flat, "batch"));
@@ -221,7 +227,7 @@ int job_record_read(struct job_record *out, const char *id, const struct redisRe
         name_process(out, out->job.worker, token, out->job.queue);
     int err = read_tags(out, reply_text(reply_field(flat, "tags")));
     if (err == MUSTER_OK)
-        err = read_parents(out, reply_text(reply_field(flat, "parents")));
+        err = read_parents(out, reply_field(flat, "parents"));
     if (err == MUSTER_OK)
         err = read_recurring(out, flat);
     if (err != MUSTER_OK)

@@ -27,7 +27,7 @@ struct job_record {
 };
 
 /* Borrows `flat` and `id`. E_REDIS: it is no job's record; E_NOMEM. After MUSTER_OK job_record_clear() must follow.
- * History, `after` and `before` stay empty. */
+ * History, `after` and `before` stay empty. Long values may be cut (reply_head()). */
 int job_record_read(struct job_record *out, const char *id, const struct redisReply *flat);
 /* The same for a job that `worker` has taken under `token` of `queue`, with all texts copied. The script answers the
  * record as it was before the take; here it becomes what it is after it. */

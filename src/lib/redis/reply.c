@@ -82,6 +82,16 @@ const struct redisReply *reply_field(const struct redisReply *flat, const char *
     return NULL;
 }
 
+struct muster_bytes reply_head(const struct redisReply *text, uint64_t *whole)
+{
+    bool is_cut = reply_len(text) == 2;
+    struct muster_bytes bytes = reply_bytes(is_cut ? reply_at(text, 1) : text);
+    *whole = is_cut ? reply_count(reply_at(text, 0)) : bytes.len;
+    if (*whole < bytes.len)
+        *whole = bytes.len;
+    return bytes;
+}
+
 long long reply_number(const struct redisReply *r, long long otherwise)
 {
     if (reply_kind(r) == REPLY_INTEGER)

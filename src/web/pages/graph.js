@@ -31,7 +31,7 @@ async function collect(enc, job, signal) {
                         next.push(node);
                     }
             await Promise.all(next.map(async (node) => {
-                node.job = await get(`jobs/${node.enc}`, signal).catch(() => null);
+                node.job = await get(`jobs/${node.enc}?head=true`, signal).catch(() => null);
             }));
             edge = next;
         }

@@ -13,8 +13,8 @@ const FIRST_CHARS = 20000, FIRST_BYTES = 4096, LINE = 16;
 /* A field of a row that holds bytes: null, or {text} or {bytes}, how many are here, and its length, which is more if
  * they are only its beginning. */
 export function payloadOf(row, key) {
-    const has = (here, part) => ({ ...part, here,
-        len: row.len !== undefined && key !== 'message' && key !== 'result' ? row.len : here });
+    const whole = { message: null, result: row.result_len ?? null }[key];
+    const has = (here, part) => ({ ...part, here, len: (whole === undefined ? row.len : whole) ?? here });
     if (typeof row[key] === 'string')
         return has(new TextEncoder().encode(row[key]).length, { text: row[key] });
     if (typeof row[key + '_base64'] === 'string') {

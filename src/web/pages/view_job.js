@@ -115,7 +115,7 @@ export default async function job(view) {
     async function load() {
         let row;
         try {
-            row = await get(`jobs/${enc}`, view.signal);
+            row = await get(`jobs/${enc}?head=true`, view.signal);
         } catch (error) {
             if (view.signal.aborted)
                 return;

@@ -24,7 +24,7 @@ export default async function search(view) {
             throw error; // no answer is not the same as nothing found
         return other;
     });
-    const [job, tagged, queues, workers] = await Promise.all([tried(get(`jobs/${enc}`, view.signal), null),
+    const [job, tagged, queues, workers] = await Promise.all([tried(get(`jobs/${enc}?head=true`, view.signal), null),
         tried(list(`jobs?tag=${enc}&count=${MOST}`, view.signal), { items: [] }), list('queues', view.signal),
         list('workers', view.signal)]);
     const fits = (name) => name.toLowerCase().includes(low);

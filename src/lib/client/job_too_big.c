@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Redis says nothing when it closes the connection of an answer that is above its limit. So the jobs' lengths are asked
+ * for, and the limit, which not every user may see.
+ */
+#include "client/job_too_big.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ASK_MS 1000
+
+static int append(struct muster_client *c, const char *const *ids, size_t n)
+{
+    int err = MUSTER_OK;
+    for (size_t i = 0; err == MUSTER_OK && i < n; i++) {
+        char key[KEY_MAX];
+        key_of(key, c->prefix, KEY_JOB, ids[i]);
+        err = client_append(c, (const char *const[]){"HSTRLEN", key, "data", NULL});
+        if (err == MUSTER_OK)
+            err = client_append(c, (const char *const[]){"HSTRLEN", key, "result", NULL});
+    }
+    return err == MUSTER_OK
+               ? client_append(c, (const char *const[]){"CONFIG", "GET", "client-output-buffer-limit", NULL})
+               : err;
+}
+
+/* A refusal is an answer of nothing. */
+static struct redisReply *read_one(struct muster_client *c, int *err)
+{
+    struct redisReply *reply = NULL;
+    int read = redis_is_unanswered(*err) ? *err : redis_read(c->redis, &reply);
+    if (redis_is_unanswered(read) || read == MUSTER_E_INTERRUPTED)
+        *err = read;
+    return reply;
+}
+
+static uint64_t read_length(struct muster_client *c, int *err)
+{
+    struct redisReply *reply = read_one(c, err);
+    uint64_t length = reply_count(reply);
+    redis_reply_free(reply);
+    return length;
+}
+
+/* "normal <hard> <soft> <seconds> slave ...". Returns whether it is known. */
+static bool read_limit(struct muster_client *c, int *err, uint64_t *limit)
+{
+    struct redisReply *reply = read_one(c, err);
+    const char *text = reply_text(reply_at(reply, 1));
+    const char *normal = text ? strstr(text, "normal ") : NULL;
+    unsigned long long hard = 0, soft = 0;
+    bool is_known = normal && sscanf(normal, "normal %llu %llu", &hard, &soft) == 2;
+    *limit = hard > 0 ? hard : soft;
+    redis_reply_free(reply);
+    return is_known;
+}
+
+static int ask(struct muster_client *c, const char *const *ids, struct job_too_big *jobs, size_t n)
+{
+    uint64_t limit;
+    bool is_any = false;
+    int err = append(c, ids, n);
+    for (size_t i = 0; err == MUSTER_OK && i < n; i++) {
+        jobs[i].n_bytes = read_length(c, &err);
+        jobs[i].n_bytes += read_length(c, &err);
+    }
+    bool may_be = err == MUSTER_OK && (!read_limit(c, &err, &limit) || limit > 0);
+    for (size_t i = 0; err == MUSTER_OK && i < n; i++) {
+        jobs[i] = (struct job_too_big){may_be && jobs[i].n_bytes >= COMMAND_LARGE ? jobs[i].n_bytes : 0, limit};
+        is_any |= jobs[i].n_bytes > 0;
+    }
+    return err == MUSTER_OK && !is_any ? MUSTER_E_CONN : err;
+}
+
+int job_too_big_ask(struct muster_client *c, const char *const *ids, struct job_too_big *jobs, size_t n)
+{
+    char *words = strdup(redis_error(c->redis));
+    if (!words)
+        return MUSTER_E_NOMEM;
+    int timeout_ms = redis_set_timeout(c->redis, ASK_MS);
+    int err = ask(c, ids, jobs, n);
+    (void)redis_set_timeout(c->redis, timeout_ms);
+    if (err != MUSTER_OK && err != MUSTER_E_INTERRUPTED) {
+        redis_error_set(c->redis, "%s", words);
+        err = MUSTER_E_CONN;
+    }
+    free(words);
+    return err;
+}
+
+void job_too_big_words(char words[JOB_TOO_BIG_WORDS], const char *id, const struct job_too_big *job)
+{
+    char limit[40] = "";
+    if (job->limit > 0)
+        snprintf(limit, sizeof limit, " of %" PRIu64, job->limit);
+    snprintf(words, JOB_TOO_BIG_WORDS,
+             "the job '%s' has %" PRIu64 " bytes of data and result, and this Redis closes the connection rather than "
+             "send them (its client-output-buffer-limit for normal clients%s): raise that, or read only their "
+             "beginning (muster job --head, muster_job_peek())",
+             id, job->n_bytes, limit);
+}
