@@ -612,7 +612,8 @@ MUSTER_API int muster_process_cancel(struct muster_client *c, const char *proces
  * Many tasks are taken in several steps. If one fails, its error is returned, and what `fn` got before is leased.
  *
  * A task that Redis does not send for its size (client-output-buffer-limit) fails, group "too-large", when it has ended
- * two connections by itself; the log names it, and the call goes on behind it.
+ * two connections by itself, unless Redis says that it has no such limit; the log names it, and the call goes on behind
+ * it.
  *
  * Returns MUSTER_OK when at least one task was taken, or
  *   MUSTER_E_NOT_FOUND  there was no task (in time), or the queue is paused, or at a limit
