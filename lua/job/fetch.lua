@@ -2,7 +2,7 @@
   fetch: give a worker the job of one of its processes.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] token     ARGV[3] queue
-    ARGV[4] from how many bytes on the record does not come along; 0: it always does
+    ARGV[4] how many bytes are so many that the record does not come along; 0: it always does
   Returns {0, id, its record {field, value, ...}}; {E_TOO_BIG, n} if the record has n bytes, which are so many;
   {E_NOT_FOUND} if the worker does not, or no longer, hold such a process, if its record names another one, or if the
   job cannot be read.
