@@ -81,8 +81,9 @@ static void make_known(struct scene *s)
 static struct muster_client *client_at(struct scene *s, const char *url)
 {
     struct muster_client *c;
-    assert_ok(muster_client_new(
-        &c, &(struct muster_client_options){.size = sizeof(struct muster_client_options), .url = url, .prefix = s->prefix}));
+    assert_ok(muster_client_new(&c, &(struct muster_client_options){.size = sizeof(struct muster_client_options),
+                                                                    .url = url,
+                                                                    .prefix = s->prefix}));
     return c;
 }
 

@@ -261,8 +261,12 @@ static void clear_take(struct async_call *call)
     async_taker_release(call->async, t->taker);
 }
 
-static const struct async_kind kind_take = {
-    .writes = true, .send = send_take, .failed = give_back, .tell = tell_taken, .handed = hand_over, .clear = clear_take};
+static const struct async_kind kind_take = {.writes = true,
+                                            .send = send_take,
+                                            .failed = give_back,
+                                            .tell = tell_taken,
+                                            .handed = hand_over,
+                                            .clear = clear_take};
 
 static int check_take(const struct muster_async *a, const char *queue, size_t n, int64_t lease_ms)
 {

@@ -24,7 +24,7 @@ void unsent_ask(const struct muster_client *c, const struct unsent *u, struct sc
 {
     if (c->take_room > 0 && what->n > c->take_room)
         what->n = c->take_room;
-    what->held_back = size_suspect_is_due(&u->suspect) ? u->suspect.n_bytes : 0;
+    what->held_back = size_limit_is_due(&u->suspect) ? u->suspect.n_bytes : 0;
 }
 
 void unsent_heard(struct muster_client *c)
@@ -66,10 +66,10 @@ static int give_back(struct muster_client *c, struct unsent *u, bool *goes_on)
     struct script_untaken back;
     int err = unheard_give_back_large(c, &back);
     *goes_on = err == MUSTER_OK && back.n > 0;
-    size_suspect_note(&u->suspect, &back);
+    size_limit_note_break(&u->suspect, &back);
     if (*goes_on)
         c->take_room = 1;
-    if (*goes_on && size_suspect_is_due(&u->suspect))
+    if (*goes_on && size_limit_is_due(&u->suspect))
         err = ask_limits(c, u, goes_on);
     return err;
 }

@@ -10,7 +10,7 @@
 
 #include "protocol/names.h"
 
-void size_suspect_note(struct size_suspect *s, const struct script_untaken *back)
+void size_limit_note_break(struct size_suspect *s, const struct script_untaken *back)
 {
     if (back->n != 1 || back->n_bytes < COMMAND_LARGE)
         *s = (struct size_suspect){0};
@@ -20,7 +20,7 @@ void size_suspect_note(struct size_suspect *s, const struct script_untaken *back
         *s = (struct size_suspect){.n_bytes = back->n_bytes, .n_breaks = 1};
 }
 
-bool size_suspect_is_due(const struct size_suspect *s)
+bool size_limit_is_due(const struct size_suspect *s)
 {
     return s->n_breaks >= SIZE_LIMIT_BREAKS;
 }

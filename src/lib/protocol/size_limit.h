@@ -21,9 +21,9 @@ struct size_suspect {
     unsigned n_breaks;
 };
 /* A take's connection ended while nothing else was under way, and this went back. */
-void size_suspect_note(struct size_suspect *s, const struct script_untaken *back);
+void size_limit_note_break(struct size_suspect *s, const struct script_untaken *back);
 /* Has it ended so many that its bytes must not be sent once more? */
-bool size_suspect_is_due(const struct size_suspect *s);
+bool size_limit_is_due(const struct size_suspect *s);
 
 #define SIZE_LIMIT_WORDS 256
 /* Why it fails. `what` it has so many bytes of: "task", "record", "result". */
