@@ -260,7 +260,7 @@ MUSTER_API const char *muster_url_check(const char *url);
  *
  * Returns MUSTER_OK, or
  *   MUSTER_E_INVALID  the queue's name; nothing was sent
- *   MUSTER_E_TOO_BIG  the task is longer than `max_task_len`; nothing was sent
+ *   MUSTER_E_TOO_BIG  the task is longer than `max_task_len`, or than this Redis takes; nothing was enqueued
  *   MUSTER_E_FULL     nothing was enqueued
  *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  the task may or may not be enqueued; if you enqueue it again, it may be there
  *                     twice
@@ -298,6 +298,8 @@ struct muster_enqueue_options {
  * same call under the same id enqueues what is missing, and nothing else.
  *
  * The names and lengths of all tasks are checked before anything is sent. Returns as muster_task_enqueue(), and
+ *   MUSTER_E_TOO_BIG  a task is longer than `max_task_len`, and nothing was sent; or Redis does not take a request that
+ *                    is so large, and a part may be enqueued
  *   MUSTER_E_EXISTS  the request id was used with another queue, other tasks or another `at_front`; nothing was
  *                    enqueued
  *   MUSTER_E_UNCONFIRMED  all tasks are enqueued; under a request id the same call is safe
@@ -612,7 +614,8 @@ MUSTER_API int muster_process_cancel(struct muster_client *c, const char *proces
  * Many tasks are taken in several steps. If one fails, its error is returned, and what `fn` got before is leased.
  *
  * A task that Redis does not send for its size (client-output-buffer-limit) fails, group "too-large", when it has ended
- * two connections by itself; the log names it, and the call goes on behind it.
+ * two connections by itself, unless Redis says that it has no such limit; the log names it, and the call goes on behind
+ * it.
  *
  * Returns MUSTER_OK when at least one task was taken, or
  *   MUSTER_E_NOT_FOUND  there was no task (in time), or the queue is paused, or at a limit

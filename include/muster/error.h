@@ -19,7 +19,8 @@ extern "C" {
  *
  *   E_NOMEM        out of memory; a call of several steps may have done some of them, any other has changed nothing
  *   E_INVALID      a name, number, option or URL is not allowed; nothing was changed
- *   E_TOO_BIG      a task, or something else with a limit, is over its limit; nothing was changed
+ *   E_TOO_BIG      a task, or something else with a limit, is over its limit; nothing was changed. Of tasks that go in
+ *                  several requests, of which Redis does not take one for its size, a part may be there
  *   E_CONN         the connection could not be made, or broke before the answer came: a change that was asked for may
  *                  or may not have been made
  *   E_TIMEOUT      no answer came in time: like E_CONN, a change may or may not have been made

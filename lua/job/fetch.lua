@@ -1,8 +1,9 @@
 --[[
   fetch: give a worker the job of one of its processes.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
-    ARGV[1] worker     ARGV[2] token     ARGV[3] queue     ARGV[4] how many bytes its record may have; 0: any number
-  Returns {0, id, its record {field, value, ...}}; {E_TOO_BIG, n} if the record has n bytes, which are too many;
+    ARGV[1] worker     ARGV[2] token     ARGV[3] queue
+    ARGV[4] how many bytes are so many that the record does not come along; 0: it always does
+  Returns {0, id, its record {field, value, ...}}; {E_TOO_BIG, n} if the record has n bytes, which are so many;
   {E_NOT_FOUND} if the worker does not, or no longer, hold such a process, if its record names another one, or if the
   job cannot be read.
   Writes only in the last two cases: it removes the process, and puts a job that cannot be read onto the failed list,
@@ -11,7 +12,7 @@
 ]]
 --- @include "try"
 
-local P, worker, token, queue, most = KEYS[1], ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local P, worker, token, queue, held_back = KEYS[1], ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local set = P .. 'processing:' .. worker .. ':' .. queue
 local id = try('HGET', set, 'j' .. token)
 if not id then
@@ -20,13 +21,18 @@ end
 
 -- The usual case: the record has all that the job of this process must have. Then no function needs to be made.
 local flat = try('HGETALL', P .. 'job:' .. id)
-local record, n_bytes = {}, 0
+local record = {}
 for i = 1, flat and #flat or 0, 2 do
   record[flat[i]] = flat[i + 1]
-  n_bytes = n_bytes + #flat[i] + #flat[i + 1]
 end
 if record.state == 'running' and record.token == token and record.queue and #(record.place or '') == #token then
-  return most > 0 and n_bytes > most and {E_TOO_BIG, n_bytes} or {0, id, flat}
+  if held_back > 0 then
+    --- @inline "record_bytes"
+    if n_bytes >= held_back then
+      return {E_TOO_BIG, n_bytes}
+    end
+  end
+  return {0, id, flat}
 end
 
 --- @include "available"

@@ -9,13 +9,13 @@
             the call's number; "": nobody will
     ARGV[6] how long it has waited, ms     ARGV[7] the name of who takes, by which `fail_holder` ends these leases; "":
             nobody will
-    ARGV[8] how many bytes a task or a job's record may have to come along; 0: any number
+    ARGV[8] how many bytes a task or a job's record has that does not come along: exactly as many; 0: all come
   Returns {0, ms until something becomes ready or a lease lapses, -1: nothing will; when the lease ends, server ms; the
   first token; the tasks, whose tokens follow each other; 1: the call stopped before it had all that it could take,
   because that was many bytes, or because jobs are let go in steps: call again, else 0}. Where jobs wait too, or
   something came back, token and tasks are empty, and three elements follow for each process: its token, the job's id,
   and the job's record {field, value, ...} from before the take; for a task, its token, "", and the task. In place of
-  one that has too many bytes there is their number; it is leased all the same. A suspect comes alone, and has begun.
+  one that has ARGV[8] bytes there is their number; it is leased all the same. A suspect comes alone, and has begun.
   A queue that is paused, or whose limit over all workers is reached, yields nothing. E_LOST if `untake` came before
   this call; {E_REDIS, key} for a key of the wrong type: nothing was changed. Writes the queue,
   the set, the ends and the holders of leases, the caller's key, the queue's counters, P:names, and the records of the
@@ -31,7 +31,7 @@
 --- @include "calls"
 
 local WAITS = '1'
-local P, queue, call, holder, most = KEYS[1], ARGV[1], ARGV[5], ARGV[7] or '', tonumber(ARGV[8] or 0)
+local P, queue, call, holder, held_back = KEYS[1], ARGV[1], ARGV[5], ARGV[7] or '', tonumber(ARGV[8] or 0)
 local list, key = P .. 'queues:' .. queue, P .. 'queue:' .. queue
 local now = now_ms()
 local function read_settings()
@@ -153,16 +153,14 @@ end
 if due then
   result[2] = math.max(0, due - now)
 end
-if most > 0 then
+if held_back > 0 then
   for i, task in ipairs(result[5]) do
-    result[5][i] = #task > most and #task or task
+    result[5][i] = #task == held_back and #task or task
   end
   for i = 9, #result, 3 do
-    local n_bytes = 0
-    for _, part in ipairs(type(result[i]) == 'table' and result[i] or {result[i]}) do
-      n_bytes = n_bytes + #tostring(part)
-    end
-    result[i] = n_bytes > most and n_bytes or result[i]
+    local flat = type(result[i]) == 'table' and result[i] or {'', result[i]}
+    --- @inline "record_bytes"
+    result[i] = n_bytes == held_back and n_bytes or result[i]
   end
 end
 return result

@@ -89,7 +89,12 @@ void proxy_accept(struct proxy *p)
 
 void proxy_trap(struct proxy *p, const char *text, int way)
 {
-    struct proxy_order o = {.verb = PROXY_TRAP, .ways = way};
+    proxy_trap_n(p, text, way, 1, PROXY_ACCEPTS);
+}
+
+void proxy_trap_n(struct proxy *p, const char *text, int way, int n, enum proxy_after after)
+{
+    struct proxy_order o = {.verb = PROXY_TRAP, .ways = way, .n = n, .kinds = after};
     snprintf(o.text, sizeof o.text, "%s", text);
     tell(p, o);
 }

@@ -64,6 +64,11 @@ void proxy_accept(struct proxy *p);
  */
 void proxy_trap(struct proxy *p, const char *text, int way);
 
+/* The same for n connections, one after the other. Behind the last one it may refuse new ones, until it is told to
+ * accept them again. */
+enum proxy_after { PROXY_ACCEPTS, PROXY_REFUSES };
+void proxy_trap_n(struct proxy *p, const char *text, int way, int n, enum proxy_after after);
+
 /* The next n bytes of replies to connections of these kinds are passed on; then the one for which there is more is cut,
  * once. It gets these bytes first. That closes the trap. */
 void proxy_ration(struct proxy *p, int kinds, int n);

@@ -177,13 +177,25 @@ static void lose_messages(struct relay *r, struct evbuffer *in)
     }
 }
 
+/* A socket without a listener refuses. */
+static void refuse(struct relay *r)
+{
+    if (r->listener)
+        evconnlistener_free(r->listener);
+    r->listener = NULL;
+}
+
 /* Whether the request is not to be passed on: the pair is gone then. */
 static bool traps(struct pair *p, struct evbuffer *in)
 {
     struct proxy_order *trap = &p->relay->trap;
     if (p->kind != PROXY_DATA || !holds(in, trap->text))
         return false;
-    trap->text[0] = '\0';
+    if (--trap->n == 0) {
+        trap->text[0] = '\0';
+        if (trap->kinds)
+            refuse(p->relay);
+    }
     p->relay->counts.trapped++;
     p->is_trapped = true;
     if (trap->ways != PROXY_REQUESTS)
@@ -329,14 +341,6 @@ static void listen_here(struct relay *r)
                                           &r->here.address.any, (int)r->here.len);
     if (!r->listener)
         _exit(1);
-}
-
-/* A socket without a listener refuses. */
-static void refuse(struct relay *r)
-{
-    if (r->listener)
-        evconnlistener_free(r->listener);
-    r->listener = NULL;
 }
 
 /* ---- orders ---- */

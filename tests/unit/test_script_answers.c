@@ -212,10 +212,10 @@ static void leased_has_tasks_alone_or_tasks_and_jobs_one_by_one(void **state)
     assert_string_equal(one.job, "job-1");
     assert_int_equal(one.token, 2);
     assert_int_equal(reply_len(one.record), 2);
-    assert_int_equal(one.measured, 0);
+    assert_int_equal(one.held_back, 0);
     assert_ok(script_leased_one(mixed, &out, 2, &one));
     assert_string_equal(one.job, "job-2");
-    assert_int_equal(one.measured, 70000);
+    assert_int_equal(one.held_back, 70000);
 }
 
 static int first_leased(const redisReply *r)

@@ -318,7 +318,7 @@ static void take_says_how_many_and_for_how_long(void **state)
                                             .call = "me:1",
                                             .waited_ms = 9,
                                             .holder = "h",
-                                            .most_bytes = 7});
+                                            .held_back = 7});
     assert_script(&c, SCRIPT_TAKE, NULL, "queue", "q", "how many at most", "0", "length of the lease", "1",
                   "\"1\": the caller waits", "1", "the call's name", "me:1", "how long it has waited", "9",
                   "the name of who takes", "h", "how many bytes a task", "7");

@@ -40,6 +40,8 @@ void async_hear_done(struct async_call *call)
 void async_hear_failed(struct async_call *call, int err, const char *words)
 {
     async_call_fail(call, err, words);
+    if (call->kind->failed)
+        call->kind->failed(call);
     answered(call);
 }
 

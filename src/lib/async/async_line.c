@@ -215,6 +215,10 @@ void async_line_add(struct muster_async *a, struct async_list *calls)
 void async_line_add_first(struct muster_async *a, struct async_call *call)
 {
     struct async_list one;
+    if (a->line.is_closing && !call->kind->is_own) {
+        async_call_free(call);
+        return;
+    }
     async_list_init(&one);
     async_list_add(&one, call);
     async_list_prepend(&a->line.waiting, &one);
@@ -234,6 +238,7 @@ static void on_pauser(evutil_socket_t fd, short what, void *arg)
 static void on_up(void *arg)
 {
     struct muster_async *a = arg;
+    a->line.was_up = true;
     a->line.claim = link_is_format_known(a->line.link) && !a->line.confirm.fsync ? ASYNC_CLAIMED : ASYNC_UNCLAIMED;
     async_line_go_on(a);
 }
@@ -248,8 +253,9 @@ static void on_down(void *arg, int err, const char *text)
     async_list_prepend(&l->waiting, &l->again);
     async_hear_down(a, err, text);
     async_line_go_on(a);
-    if (l->is_closing)
+    if (l->is_closing && (l->n_own == 0 || !l->was_up || is_hopeless(l, err)))
         event_base_loopbreak(a->base);
+    l->was_up = false;
 }
 
 static int make_link(struct muster_async *a, const struct url *url)

@@ -33,6 +33,7 @@ struct async_line {
     enum async_claim claim;
     struct confirm confirm;
     int64_t down_since_ms;  /* since when nothing was executed, because of the connection; 0: something was */
+    bool was_up;            /* since it was down last */
     bool has_one_place;     /* where Redis may be */
     bool is_closing;        /* nothing but the client's own calls is sent */
     struct event *turn_end; /* sends, and hands over the answers */
@@ -49,9 +50,10 @@ void async_line_clear(struct muster_async *a);
 
 /* More calls are to be sent. */
 void async_line_add(struct muster_async *a, struct async_list *calls);
-/* This one goes before all others. */
+/* This one goes before all others. Of what is closing, none but its own goes: it is freed. */
 void async_line_add_first(struct muster_async *a, struct async_call *call);
-/* Ends the loop, as soon as the client's own calls are answered; it does not wait for a connection. */
+/* Ends the loop, as soon as the client's own calls are answered. For them it makes a connection that breaks once more; but
+ * it does not wait for one that cannot be made. */
 void async_line_close(struct muster_async *a);
 void async_line_close_if_done(struct muster_async *a);
 

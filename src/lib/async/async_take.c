@@ -2,7 +2,7 @@
  *
  * Taking under a lease.
  *
- * A take that was sent and has no answer is given back under its name (async_taker.c); so is one that is answered, if the
+ * A take that fails after it was sent is given back under its name (async_taker.c); so is one that is answered, if the
  * client is freed before the program has heard of it.
  */
 #include <stdlib.h>
@@ -16,7 +16,6 @@
 #include "protocol/job_record.h"
 #include "protocol/process_name.h"
 #include "protocol/script_task.h"
-#include "protocol/size_limit.h"
 #include "redis/redis.h"
 
 /* A take goes on after so many calls that took nothing, if they say that there may be more. */
@@ -35,11 +34,10 @@ struct take {
     struct async_call call;
     struct script_take_lease what;
     int n_empty;
-    bool is_for_one;           /* a connection ended while it alone was under way */
-    unsigned n_alone;          /* so many did, when it was for one */
     int64_t wait_ms, until_ms; /* 0: it does not wait */
     unsigned heard;            /* async_watch_hears() when it was sent */
-    struct async_taker *taker; /* NULL: it was lost, and is being given back */
+    struct async_taker *taker; /* NULL: it is being given back */
+    struct async_unsent unsent;
     struct redisReply *reply;
     struct muster_process_info *infos;
     struct taken *taken;
@@ -147,52 +145,21 @@ static void wait_or_end(struct take *t, int64_t next_due_ms)
         async_hear_failed(&t->call, MUSTER_E_NOMEM, NULL);
 }
 
-/* What cannot be told is given back. */
-static void fail_and_give_back(struct take *t, int err, const struct redisReply *reply)
+/* What it holds, and cannot be told, goes back. */
+static void give_back(struct async_call *call)
 {
-    async_taker_give_back(t->call.async, t->taker);
+    struct take *t = take_of(call);
+    if (!t->taker || !t->taker->may_hold)
+        return;
+    async_taker_give_back(call->async, t->taker);
     t->taker = NULL;
-    async_hear_refused(&t->call, err, reply);
 }
 
-/* Its connection ended while nothing else was under way: what it took may be why. It is asked again, behind what gives
- * that back, and in the end what is large is only measured. */
-static bool asks_again(struct take *t)
-{
-    struct muster_async *a = t->call.async;
-    struct async_taker *taker = t->taker;
-    if (!link_was_alone(a->line.link) || a->line.is_closing || t->n_alone == SIZE_LIMIT_BREAKS ||
-        (t->taker = async_taker_get(a, t->queue)) == NULL) {
-        t->taker = taker;
-        return false;
-    }
-    t->n_alone += t->is_for_one || t->what.n == 1;
-    t->is_for_one = true;
-    t->what.most_bytes = t->n_alone == SIZE_LIMIT_BREAKS ? COMMAND_LARGE : 0;
-    async_hear_unsent(&t->call);
-    async_taker_give_back(a, taker);
-    return true;
-}
-
-static bool was_measured(const struct take *t, const struct redisReply *reply, const struct script_leased *leased,
+static bool is_held_back(const struct redisReply *reply, const struct script_leased *leased,
                          struct script_leased_one *one)
 {
-    return t->what.most_bytes > 0 && script_leased_len(leased) == 1 &&
-           script_leased_one(reply, leased, 0, one) == MUSTER_OK && one->measured > 0;
-}
-
-/* It fails, and then it is asked for those behind it. */
-static void fail_measured(struct take *t, const struct redisReply *reply, const struct script_leased_one *one)
-{
-    if (t->call.async->line.is_closing) {
-        fail_and_give_back(t, MUSTER_E_TOO_BIG, reply);
-        return;
-    }
-    t->n_alone = 0;
-    t->is_for_one = false;
-    t->what.most_bytes = 0;
-    t->taker->may_hold = false;
-    async_unsent_fail(&t->call, t->queue, one);
+    return script_leased_len(leased) == 1 && script_leased_one(reply, leased, 0, one) == MUSTER_OK &&
+           one->held_back > 0;
 }
 
 static void on_taken(const struct redisReply *reply, void *arg)
@@ -200,28 +167,26 @@ static void on_taken(const struct redisReply *reply, void *arg)
     struct take *t = arg;
     struct muster_async *a = t->call.async;
     struct script_leased leased = {.next_due_ms = -1};
-    if (!reply && asks_again(t))
+    if (!reply && async_unsent_asks_again(&t->unsent))
         return;
-    if (!reply) {
-        async_taker_give_back(a, t->taker);
-        t->taker = NULL;
-    }
     if (!async_hear_reply(&t->call, 0, reply))
         return;
     int err = script_leased(reply, &leased);
     const size_t n = script_leased_len(&leased);
     struct script_leased_one one;
+    if (err == MUSTER_OK && n == 0)
+        async_unsent_heard(&t->unsent);
     if (err != MUSTER_OK && err != MUSTER_E_REDIS) {
         t->taker->may_hold = false;
         async_hear_refused(&t->call, err, reply);
-    } else if (err == MUSTER_OK && n == 0 && leased.is_more && ++t->n_empty < EMPTY_MAX && !a->line.is_closing) {
+    } else if (err == MUSTER_OK && n == 0 && leased.is_more && ++t->n_empty < EMPTY_MAX) {
         async_line_add_first(a, &t->call);
     } else if (err == MUSTER_OK && n == 0) {
         wait_or_end(t, leased.next_due_ms);
-    } else if (err == MUSTER_OK && was_measured(t, reply, &leased, &one)) {
-        fail_measured(t, reply, &one);
+    } else if (err == MUSTER_OK && is_held_back(reply, &leased, &one)) {
+        async_unsent_fail(&t->unsent, &one);
     } else if (err != MUSTER_OK || (err = add_all(t, reply, &leased)) != MUSTER_OK) {
-        fail_and_give_back(t, err, reply);
+        async_hear_refused(&t->call, err, reply);
     } else {
         t->reply = (struct redisReply *)reply;
         link_keep_reply(a->line.link);
@@ -248,12 +213,14 @@ static int send_take(struct async_call *call)
     struct muster_async *a = call->async;
     struct command c = COMMAND_EMPTY;
     async_list_pop(&a->line.waiting);
+    if (t->unsent.send)
+        return t->unsent.send(&t->unsent);
     take_name_next(t->taker->name, &t->taker->n);
     t->what.call = t->taker->name;
     t->what.queue = t->queue;
     set_wait(t);
     struct script_take_lease what = t->what;
-    what.n = t->is_for_one ? 1 : what.n;
+    async_unsent_ask(&t->unsent, &what);
     script_take(&c, &a->root, &what);
     c.is_heavy = true;
     int err = link_script_in_order(a->line.link, &c, on_taken, t);
@@ -294,8 +261,12 @@ static void clear_take(struct async_call *call)
     async_taker_release(call->async, t->taker);
 }
 
-static const struct async_kind kind_take = {
-    .writes = true, .send = send_take, .tell = tell_taken, .handed = hand_over, .clear = clear_take};
+static const struct async_kind kind_take = {.writes = true,
+                                            .send = send_take,
+                                            .failed = give_back,
+                                            .tell = tell_taken,
+                                            .handed = hand_over,
+                                            .clear = clear_take};
 
 static int check_take(const struct muster_async *a, const char *queue, size_t n, int64_t lease_ms)
 {
@@ -329,6 +300,7 @@ int muster_async_take(struct muster_async *a, const char *queue, size_t n, int64
     t->wait_ms = wait_ms < WAIT_MAX_MS ? wait_ms : WAIT_MAX_MS;
     t->until_ms = t->call.made_ms + t->wait_ms;
     t->taker = async_taker_get(a, queue);
+    t->unsent = (struct async_unsent){.take = &t->call, .taker = t->taker};
     if (t->taker)
         return async_inbox_post(a, &t->call);
     async_call_free(&t->call);

@@ -41,12 +41,11 @@ static void on_untaken(const struct redisReply *reply, void *arg)
 {
     struct untake *u = arg;
     struct muster_async *a = u->call.async;
-    uint64_t n;
-    bool is_more = false;
+    struct script_untaken back = {0};
     if (!async_hear_reply(&u->call, 0, reply))
         return;
-    int err = script_untaken(reply, &n, &is_more);
-    if (err == MUSTER_OK && is_more && ++u->n_calls < CALLS_MAX) {
+    int err = script_untaken(reply, &back);
+    if (err == MUSTER_OK && back.is_more && ++u->n_calls < CALLS_MAX) {
         async_line_add_first(a, &u->call);
         return;
     }

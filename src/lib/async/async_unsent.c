@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A process that Redis does not send for its size (client-output-buffer-limit): it fails, by its name. Nobody is told but
- * the log, and those who listen to the queue; the take that met it goes on behind it. As unsent.c of the blocking client.
+ * A take whose answer Redis does not send for its size (client-output-buffer-limit), as unsent.c of the blocking client.
+ *
+ * What it took goes back, it is asked again for one, and in the end what is too large fails, by its name. Nobody is told
+ * but the log, and those who listen to the queue; the take goes on behind it. All this goes out in the take's own place:
+ * so it has its answer in time, and what it may hold then goes back as that of each take that fails.
  */
 #include "async/async_unsent.h"
 
@@ -11,80 +14,138 @@
 #include "base/log.h"
 #include "protocol/names.h"
 #include "protocol/process_name.h"
-#include "protocol/size_limit.h"
 
-/* A call of the client's own. The take waits for its answer: so the next connection that ends, ends at the take alone. */
-struct failing {
-    struct async_call call, *take;
-    char queue[MUSTER_QUEUE_MAX + 1], token[TOKEN_LEN + 1], words[SIZE_LIMIT_WORDS];
-};
+/* Those at which several came, and then those of one. */
+#define ROUNDS_MAX (SIZE_LIMIT_BREAKS + 1)
+/* Whatever the answers say, Redis is not asked for ever. */
+#define CALLS_MAX 100
 
-static struct failing *failing_of(struct async_call *call)
+static int note_sent(struct async_unsent *u, int err)
 {
-    return (struct failing *)(void *)call;
-}
-
-/* Whatever the answer is: a process that was not failed comes back when its lease is over. */
-static void go_on(struct failing *f)
-{
-    struct muster_async *a = f->call.async;
-    if (!a->line.is_closing) {
-        async_line_add_first(a, f->take);
-        f->take = NULL;
-    }
-    async_hear_own_done(&f->call);
-}
-
-static void on_failed(const struct redisReply *reply, void *arg)
-{
-    struct failing *f = arg;
-    if (async_hear_reply(&f->call, 0, reply))
-        go_on(f);
-}
-
-static void clear_failing(struct async_call *call)
-{
-    struct failing *f = failing_of(call);
-    if (f->take)
-        async_call_free(f->take);
-}
-
-static int send_failing(struct async_call *call)
-{
-    struct failing *f = failing_of(call);
-    struct muster_async *a = call->async;
-    struct command c = COMMAND_EMPTY;
-    async_list_pop(&a->line.waiting);
-    script_end(&c, &a->root, MUSTER_LEASE_ID);
-    script_end_fail(&c, f->queue, f->token, FAILURE_GROUP_TOO_LARGE, f->words);
-    int err = link_script_in_order(a->line.link, &c, on_failed, f);
-    command_clear(&c);
     if (err == MUSTER_OK)
-        async_hear_sent(call, 0);
+        async_hear_sent(u->take, 0);
     else
-        go_on(f);
+        async_hear_failed(u->take, err, NULL);
     return err;
 }
 
-static const struct async_kind kind_failing = {
-    .writes = true, .is_own = true, .send = send_failing, .clear = clear_failing};
-
-void async_unsent_fail(struct async_call *take, const char *queue, const struct script_leased_one *one)
+static void go_on(struct async_unsent *u)
 {
-    struct muster_async *a = take->async;
-    struct failing *f = async_call_new(a, &kind_failing, sizeof *f, NULL, NULL);
-    char id[PROCESS_ID_MAX], line[SIZE_LIMIT_LINE];
-    if (!f) { /* it comes back when its lease is over */
-        async_line_add_first(a, take);
+    u->taker->may_hold = false;
+    u->send = NULL;
+    async_line_add_first(u->take->async, u->take);
+}
+
+/* ---- it goes back ---- */
+
+static void on_limits(const struct redisReply *reply, void *arg)
+{
+    struct async_unsent *u = arg;
+    byte_limits_hear(&u->limits, reply);
+}
+
+/* It is answered before what goes behind it. */
+static void ask_limits(struct async_unsent *u)
+{
+    struct command c = COMMAND_EMPTY;
+    u->limits = (struct byte_limits){0};
+    byte_limits_ask(&c);
+    (void)!link_call(u->take->async->line.link, &c, on_limits, u);
+    command_clear(&c);
+}
+
+/* A Redis without such a limit has lost its connections for another reason. */
+static bool can_go_on(struct async_unsent *u)
+{
+    size_limit_note_break(&u->suspect, &u->back);
+    return !size_limit_is_due(&u->suspect) || byte_limits_may_end(&u->limits, BYTE_LIMITS_ANSWER, u->suspect.n_bytes);
+}
+
+static void on_untaken(const struct redisReply *reply, void *arg)
+{
+    struct async_unsent *u = arg;
+    struct muster_async *a = u->take->async;
+    if (!async_hear_reply(u->take, 0, reply))
         return;
-    }
-    f->take = take;
-    snprintf(f->queue, sizeof f->queue, "%s", queue);
-    token_format(f->token, one->token);
-    size_limit_words(f->words, one->job ? "record" : "task", one->measured);
-    process_name_format(id, MUSTER_LEASE_ID, f->token, queue);
-    size_limit_line(line, id, f->words);
+    int err = script_untaken(reply, &u->back);
+    if (err == MUSTER_OK && u->back.is_more && ++u->n_calls < CALLS_MAX)
+        async_line_add_first(a, u->take);
+    else if (err == MUSTER_OK && can_go_on(u))
+        go_on(u);
+    else
+        async_hear_failed(u->take, MUSTER_E_CONN, "the connection ended before the answer came");
+}
+
+static int send_untake(struct async_unsent *u)
+{
+    struct muster_async *a = u->take->async;
+    struct command c = COMMAND_EMPTY;
+    if (u->suspect.n_breaks > 0 && u->n_calls == 0)
+        ask_limits(u);
+    script_untake(&c, &a->root, u->taker->queue, u->taker->name, 0);
+    int err = link_script_in_order(a->line.link, &c, on_untaken, u);
+    command_clear(&c);
+    return note_sent(u, err);
+}
+
+bool async_unsent_asks_again(struct async_unsent *u)
+{
+    if (!link_was_alone(u->take->async->line.link) || u->n_rounds == ROUNDS_MAX)
+        return false;
+    u->n_rounds++;
+    u->is_for_one = true;
+    u->n_calls = 0;
+    u->back = (struct script_untaken){0};
+    u->send = send_untake;
+    async_hear_unsent(u->take);
+    return true;
+}
+
+/* ---- it is asked again ---- */
+
+void async_unsent_ask(const struct async_unsent *u, struct script_take_lease *what)
+{
+    what->n = u->is_for_one ? 1 : what->n;
+    what->held_back = size_limit_is_due(&u->suspect) ? u->suspect.n_bytes : 0;
+}
+
+void async_unsent_heard(struct async_unsent *u)
+{
+    u->is_for_one = false;
+    u->n_rounds = 0;
+    u->suspect = (struct size_suspect){0};
+}
+
+/* ---- it fails ---- */
+
+/* Whatever the answer is: a process that was not failed comes back when its lease is over. */
+static void on_failed(const struct redisReply *reply, void *arg)
+{
+    struct async_unsent *u = arg;
+    if (async_hear_reply(u->take, 0, reply))
+        go_on(u);
+}
+
+static int send_fail(struct async_unsent *u)
+{
+    struct muster_async *a = u->take->async;
+    struct command c = COMMAND_EMPTY;
+    script_end(&c, &a->root, MUSTER_LEASE_ID);
+    script_end_fail(&c, u->taker->queue, u->token, FAILURE_GROUP_TOO_LARGE, u->words);
+    int err = link_script_in_order(a->line.link, &c, on_failed, u);
+    command_clear(&c);
+    return note_sent(u, err);
+}
+
+void async_unsent_fail(struct async_unsent *u, const struct script_leased_one *one)
+{
+    char id[PROCESS_ID_MAX], line[SIZE_LIMIT_LINE];
+    token_format(u->token, one->token);
+    size_limit_words(u->words, one->job ? "record" : "task", one->held_back);
+    process_name_format(id, MUSTER_LEASE_ID, u->token, u->taker->queue);
+    size_limit_line(line, id, u->words);
     log_line(MUSTER_LOG_WARN, "%s", line);
-    a->line.n_own++;
-    async_line_add_first(a, &f->call);
+    async_unsent_heard(u);
+    u->send = send_fail;
+    async_line_add_first(u->take->async, u->take);
 }

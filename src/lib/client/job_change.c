@@ -318,7 +318,7 @@ int job_cancel_run(struct muster_client *c, struct command *command, struct scri
     int err = client_run(c, command, &reply);
     if (err == MUSTER_OK)
         err = client_understand(c, script_jobs_cancelled(reply, count));
-    else
+    else if (reply) /* the script's own refusal */
         say_not_cancelled(c, err, reply_text(reply_at(reply, 1)));
     if (err == MUSTER_OK)
         cancel_rest(c, reply, count);

@@ -67,7 +67,7 @@ static int fail_one(struct muster_client *c, struct taking *t, const struct scri
     char id[PROCESS_ID_MAX], token_text[TOKEN_LEN + 1];
     token_format(token_text, one->token);
     process_name_format(id, MUSTER_LEASE_ID, token_text, t->what.queue);
-    return unsent_fail(c, &t->unsent, id, one->job ? "record" : "task", one->measured);
+    return unsent_fail(c, &t->unsent, id, one->job ? "record" : "task", one->held_back);
 }
 
 /* If the caller stops early, the rest is leased all the same. */
@@ -79,7 +79,7 @@ static int give_leased(struct muster_client *c, struct taking *t, const struct r
     int err = n > 0 ? MUSTER_OK : MUSTER_E_NOT_FOUND;
     for (size_t i = 0; i < n && !*stop && err == MUSTER_OK; i++) {
         err = client_understand(c, script_leased_one(reply, leased, i, &one));
-        if (err == MUSTER_OK && one.measured > 0)
+        if (err == MUSTER_OK && one.held_back > 0)
             err = fail_one(c, t, &one);
         else if (err == MUSTER_OK && one.job)
             err = client_understand(c, give_job(t, leased, &one, stop));

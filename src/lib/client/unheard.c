@@ -42,32 +42,34 @@ static void say_left(const struct muster_client *c)
     take_name_say_left(c->unheard.queue, redis_error(c->redis));
 }
 
-static int give_back_some(struct muster_client *c, size_t least_bytes, uint64_t *n, bool *is_more)
+static int give_back_some(struct muster_client *c, size_t least_bytes, struct script_untaken *back)
 {
     struct command command = COMMAND_EMPTY;
     struct redisReply *reply;
-    *n = 0;
-    *is_more = false;
     script_untake(&command, &c->root, c->unheard.queue, c->unheard.call, least_bytes);
     int err = client_run(c, &command, &reply);
     if (err == MUSTER_OK)
-        err = client_understand(c, script_untaken(reply, n, is_more));
+        err = client_understand(c, script_untaken(reply, back));
     redis_reply_free(reply);
     return err;
 }
 
-int unheard_give_back(struct muster_client *c)
+static int give_back_all(struct muster_client *c, struct script_untaken *back)
 {
-    bool is_more = *c->unheard.queue != '\0';
     int err = MUSTER_OK;
-    uint64_t n;
-    for (int i = 0; i < CALLS_MAX && err == MUSTER_OK && is_more; i++)
-        err = give_back_some(c, 0, &n, &is_more);
+    for (int i = 0; i < CALLS_MAX && err == MUSTER_OK && back->is_more; i++)
+        err = give_back_some(c, 0, back);
     if (err == MUSTER_E_REDIS) /* a damaged key stays damaged: it must not stop all takes */
         say_left(c);
     if (err == MUSTER_OK || err == MUSTER_E_REDIS)
         *c->unheard.queue = '\0';
     return err;
+}
+
+int unheard_give_back(struct muster_client *c)
+{
+    struct script_untaken back = {.is_more = *c->unheard.queue != '\0'};
+    return give_back_all(c, &back);
 }
 
 void unheard_end(struct muster_client *c)
@@ -85,20 +87,17 @@ static int hurry(struct muster_client *c)
     return timeout_ms;
 }
 
-int unheard_give_back_large(struct muster_client *c, uint64_t *n)
+int unheard_give_back_large(struct muster_client *c, struct script_untaken *back)
 {
-    bool is_more = false;
-    *n = 0;
+    *back = (struct script_untaken){0};
     if (!*c->unheard.queue)
         return MUSTER_OK;
     int timeout_ms = hurry(c);
-    int err = give_back_some(c, COMMAND_LARGE, n, &is_more);
-    if (err == MUSTER_OK && is_more)
-        err = unheard_give_back(c);
-    else if (err == MUSTER_OK && *n > 0)
-        *c->unheard.queue = '\0';
-    (void)redis_set_timeout(c->redis, timeout_ms);
-    return err;
+    int err = redis_open(c->redis);
+    (void)redis_set_timeout(c->redis, timeout_ms); /* what is large takes its time */
+    if (err == MUSTER_OK)
+        err = give_back_some(c, COMMAND_LARGE, back);
+    return err == MUSTER_OK && back->n > 0 ? give_back_all(c, back) : err;
 }
 
 void unheard_give_back_soon(struct muster_client *c)

@@ -8,6 +8,7 @@
 #include <muster/client.h>
 #include <stdint.h>
 
+#include "protocol/script_task.h"
 #include "protocol/take_name.h"
 
 #define UNHEARD_CALLER_LEN TAKE_CALLER_LEN
@@ -33,9 +34,9 @@ int unheard_give_back(struct muster_client *c);
 /* The same before the client is freed: if it cannot be done, the log says so, and the lease's end does it. */
 void unheard_end(struct muster_client *c);
 
-/* The same at once, if Redis answers soon, for what has as many bytes as a heavy call (link.h). `n`: so many processes
- * went back; 0: it was not that much. */
-int unheard_give_back_large(struct muster_client *c, uint64_t *n);
+/* The same at once, if Redis is soon there, for what has as many bytes as a heavy call (link.h). `back`: what went; 0: it
+ * was not that much. */
+int unheard_give_back_large(struct muster_client *c, struct script_untaken *back);
 
 /* The same after an interrupt: if Redis does not answer soon, it is left for later. The client's error says which. */
 void unheard_give_back_soon(struct muster_client *c);

@@ -4,8 +4,9 @@
  * do so for ever, to whoever takes.
  *
  * What the take took goes back, and if that was large, it is asked for again, within the same call: first for one
- * process, so that it is known which one it is, and what is too much together comes in several. One that has ended
- * SIZE_LIMIT_BREAKS connections by itself is only measured, and fails. So a program that lives for one take gets what is
+ * process, so that it is known which one it is, and what is too much together comes in several. If one of so many bytes
+ * has ended SIZE_LIMIT_BREAKS connections by itself, and this Redis has such a limit, the next take holds back what has
+ * exactly as many, and that fails; whatever else it brings comes along. So a program that lives for one take gets what is
  * behind it. As with workers (too_large.c) only what is large fails, and only then.
  */
 #include "client/unsent.h"
@@ -23,7 +24,7 @@ void unsent_ask(const struct muster_client *c, const struct unsent *u, struct sc
 {
     if (c->take_room > 0 && what->n > c->take_room)
         what->n = c->take_room;
-    what->most_bytes = u->n_alone >= SIZE_LIMIT_BREAKS ? COMMAND_LARGE : 0;
+    what->held_back = size_limit_is_due(&u->suspect) ? u->suspect.n_bytes : 0;
 }
 
 void unsent_heard(struct muster_client *c)
@@ -40,35 +41,60 @@ int unsent_fail(struct muster_client *c, struct unsent *u, const char *process, 
     size_limit_line(line, process, words);
     log_line(MUSTER_LOG_WARN, "%s", line);
     u->has_failed = true;
-    u->n_alone = 0;
     int err = muster_lease_fail(c, process, FAILURE_GROUP_TOO_LARGE, words);
     return err == MUSTER_E_LOST || err == MUSTER_E_CANCELLED ? MUSTER_OK : err; /* it was ended meanwhile */
 }
 
-/* It keeps what the take said, unless it was interrupted. */
-static bool give_back(struct muster_client *c, struct unsent *u, int *err)
+/* Before anything is held back: a Redis without such a limit has lost its connections for another reason. */
+static int ask_limits(struct muster_client *c, const struct unsent *u, bool *may_be)
 {
-    uint64_t n;
+    struct command command = COMMAND_EMPTY;
+    struct redisReply *reply;
+    struct byte_limits limits = {.how = BYTE_LIMITS_SECRET};
+    byte_limits_ask(&command);
+    int err = redis_call(c->redis, &command, &reply);
+    command_clear(&command);
+    if (err == MUSTER_OK)
+        byte_limits_hear(&limits, reply);
+    redis_reply_free(reply);
+    *may_be = byte_limits_may_end(&limits, BYTE_LIMITS_ANSWER, u->suspect.n_bytes);
+    return redis_is_unanswered(err) ? err : MUSTER_OK;
+}
+
+static int give_back(struct muster_client *c, struct unsent *u, bool *goes_on)
+{
+    struct script_untaken back;
+    int err = unheard_give_back_large(c, &back);
+    *goes_on = err == MUSTER_OK && back.n > 0;
+    size_limit_note_break(&u->suspect, &back);
+    if (*goes_on)
+        c->take_room = 1;
+    if (*goes_on && size_limit_is_due(&u->suspect))
+        err = ask_limits(c, u, goes_on);
+    return err;
+}
+
+/* It keeps what the take said, unless it was interrupted. */
+static bool give_back_and_go_on(struct muster_client *c, struct unsent *u, int *err)
+{
+    bool goes_on;
     char said[512];
     snprintf(said, sizeof said, "%s", redis_error(c->redis));
-    int back = unheard_give_back_large(c, &n);
-    if (back == MUSTER_OK && n > 0) {
-        u->n_alone += n == 1;
-        c->take_room = 1;
-        return true;
-    }
+    int back = give_back(c, u, &goes_on);
     if (back == MUSTER_E_INTERRUPTED)
         *err = back;
     else
         redis_error_set(c->redis, "%s", said);
-    return false;
+    return back == MUSTER_OK && goes_on;
 }
 
 bool unsent_asks_again(struct muster_client *c, struct unsent *u, int *err)
 {
     bool has_failed = u->has_failed && (*err == MUSTER_OK || *err == MUSTER_E_NOT_FOUND);
     u->has_failed = false;
+    if (*err != MUSTER_E_CONN)
+        u->suspect = (struct size_suspect){0};
     if (++u->n_rounds >= ROUNDS_MAX)
         return false;
-    return has_failed || (*err == MUSTER_E_CONN && give_back(c, u, err));
+    return has_failed || (*err == MUSTER_E_CONN && give_back_and_go_on(c, u, err));
 }

@@ -9,12 +9,13 @@
 
 #include "client/client.h"
 #include "protocol/script_task.h"
+#include "protocol/size_limit.h"
 
 /* Of one call of the program. Begin with 0. */
 struct unsent {
     int n_rounds;
-    unsigned n_alone; /* connections that ended at an answer with one process */
-    bool has_failed;  /* one was too large, and has failed */
+    struct size_suspect suspect;
+    bool has_failed; /* one was too large, and has failed */
 };
 
 /* What the next take asks for. */

@@ -131,7 +131,7 @@ void script_take(struct command *c, const struct script_root *root, const struct
     command_text(c, take->call ? take->call : "");
     command_number(c, take->waited_ms);
     command_text(c, take->holder ? take->holder : "");
-    command_number(c, (int64_t)take->most_bytes);
+    command_number(c, (int64_t)take->held_back);
 }
 
 #define LEASED_HEAD 6
@@ -166,8 +166,8 @@ int script_leased_one(const struct redisReply *r, const struct script_leased *le
                                       .job = is_task ? NULL : reply_text(reply_at(r, at + 1)),
                                       .task = reply_bytes(what),
                                       .record = what,
-                                      .measured = reply_kind(what) == REPLY_INTEGER ? reply_count(what) : 0};
-    if (out->measured == 0 && reply_kind(what) != (is_task ? REPLY_TEXT : REPLY_LIST))
+                                      .held_back = reply_kind(what) == REPLY_INTEGER ? reply_count(what) : 0};
+    if (out->held_back == 0 && reply_kind(what) != (is_task ? REPLY_TEXT : REPLY_LIST))
         return MUSTER_E_REDIS;
     return i < n ? MUSTER_OK : script_read_token(reply_at(r, at), &out->token);
 }
@@ -181,11 +181,18 @@ void script_untake(struct command *c, const struct script_root *root, const char
     command_number(c, (int64_t)least_bytes);
 }
 
-int script_untaken(const struct redisReply *r, uint64_t *n, bool *is_more)
+int script_untaken(const struct redisReply *r, struct script_untaken *sum)
 {
+    uint64_t n = 0, n_bytes = 0;
     int err = reply_status(r);
-    *is_more = reply_integer(reply_at(r, 2)) == 1;
-    return err == MUSTER_OK ? script_read_count(reply_at(r, 1), n) : err;
+    sum->is_more = reply_integer(reply_at(r, 2)) == 1;
+    if (err == MUSTER_OK)
+        err = script_read_count(reply_at(r, 1), &n);
+    if (err == MUSTER_OK)
+        err = script_read_count(reply_at(r, 3), &n_bytes);
+    sum->n += n;
+    sum->n_bytes += n_bytes;
+    return err;
 }
 
 void script_fail_holder(struct command *c, const struct script_root *root, const char *holder, int64_t from)

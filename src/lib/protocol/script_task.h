@@ -68,7 +68,7 @@ struct script_take_lease {
     int64_t waited_ms;
     const char *call;   /* the call's name, for script_untake(); NULL: it has none */
     const char *holder; /* the name of who takes; NULL: it has none */
-    size_t most_bytes;  /* a task or a job's record that has more is only measured; 0: none is */
+    uint64_t held_back; /* a task or a job's record of exactly so many bytes does not come along; 0: all do */
 };
 void script_take(struct command *c, const struct script_root *root, const struct script_take_lease *take);
 struct script_leased {
@@ -86,7 +86,7 @@ struct script_leased_one {
     const char *job; /* its id, NULL: a task */
     struct muster_bytes task;
     const struct redisReply *record;
-    uint64_t measured; /* so many bytes it has, and they did not come along; 0: they did */
+    uint64_t held_back; /* so many bytes it has, and they did not come along; 0: they did */
 };
 /* The i-th one of all: first the tasks, then these. */
 int script_leased_one(const struct redisReply *r, const struct script_leased *leased, size_t i,
@@ -94,8 +94,12 @@ int script_leased_one(const struct redisReply *r, const struct script_leased *le
 /* If it took fewer than so many bytes, it keeps them. */
 void script_untake(struct command *c, const struct script_root *root, const char *queue, const char *call,
                    size_t least_bytes);
-/* `is_more`: untake must be called again. */
-int script_untaken(const struct redisReply *r, uint64_t *n, bool *is_more);
+struct script_untaken {
+    uint64_t n, n_bytes; /* processes that went back, and what they have; of all answers together */
+    bool is_more;        /* untake must be called again */
+};
+/* Begin with 0. */
+int script_untaken(const struct redisReply *r, struct script_untaken *sum);
 
 /* `from`: the place among the holder's processes to begin at. */
 void script_fail_holder(struct command *c, const struct script_root *root, const char *holder, int64_t from);

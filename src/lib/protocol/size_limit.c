@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Words for what is too large. Workers and takers of leases say the same.
+ * What is too large, for workers and for takers of leases.
  */
 #include "protocol/size_limit.h"
 
@@ -9,6 +9,21 @@
 #include <string.h>
 
 #include "protocol/names.h"
+
+void size_limit_note_break(struct size_suspect *s, const struct script_untaken *back)
+{
+    if (back->n != 1 || back->n_bytes < COMMAND_LARGE)
+        *s = (struct size_suspect){0};
+    else if (back->n_bytes == s->n_bytes)
+        s->n_breaks++;
+    else
+        *s = (struct size_suspect){.n_bytes = back->n_bytes, .n_breaks = 1};
+}
+
+bool size_limit_is_due(const struct size_suspect *s)
+{
+    return s->n_breaks >= SIZE_LIMIT_BREAKS;
+}
 
 void size_limit_words(char words[SIZE_LIMIT_WORDS], const char *what, uint64_t n_bytes)
 {

@@ -5,11 +5,25 @@
 #ifndef SIZE_LIMIT_H
 #define SIZE_LIMIT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "protocol/script_task.h"
+#include "redis/byte_limits.h"
+
 /* After so many connections that ended while nothing else was under way. */
 #define SIZE_LIMIT_BREAKS 2
+
+/* What ended connections of one take after the other: one process of so many bytes. Begin with 0. */
+struct size_suspect {
+    uint64_t n_bytes;
+    unsigned n_breaks;
+};
+/* A take's connection ended while nothing else was under way, and this went back. */
+void size_limit_note_break(struct size_suspect *s, const struct script_untaken *back);
+/* Has it ended so many that its bytes must not be sent once more? */
+bool size_limit_is_due(const struct size_suspect *s);
 
 #define SIZE_LIMIT_WORDS 256
 /* Why it fails. `what` it has so many bytes of: "task", "record", "result". */

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "redis/byte_limits.h"
 #include "redis/redis_private.h"
 
 struct asked {
@@ -163,24 +164,25 @@ static int judge_break(struct redis *r, size_t n_bytes)
 {
     struct command c = COMMAND_EMPTY;
     struct redisReply *reply;
+    struct byte_limits limits;
     char said[sizeof r->error];
     memcpy(said, r->error, sizeof said);
     int timeout_ms = redis_set_timeout(r, r->timeout_ms < ASK_LIMIT_MS ? r->timeout_ms : ASK_LIMIT_MS);
-    command_words(&c, (const char *const[]){"CONFIG", "GET", "client-query-buffer-limit", NULL});
+    byte_limits_ask(&c);
     int err = redis_call(r, &c, &reply);
-    const uint64_t limit = err == MUSTER_OK ? reply_count(reply_at(reply, 1)) : 0;
+    byte_limits_hear(&limits, err == MUSTER_OK ? reply : NULL);
     command_clear(&c);
     redis_reply_free(reply);
     (void)redis_set_timeout(r, timeout_ms);
     if (err == MUSTER_E_INTERRUPTED)
         return err;
-    if (limit == 0 || n_bytes <= limit) {
+    if (limits.query == 0 || n_bytes <= limits.query) {
         memcpy(r->error, said, sizeof said);
         return MUSTER_E_CONN;
     }
     redis_error_set(
         r, "the request of %zu bytes is more than this Redis takes (its client-query-buffer-limit of %" PRIu64 ")",
-        n_bytes, limit);
+        n_bytes, limits.query);
     return MUSTER_E_TOO_BIG;
 }
 

@@ -122,6 +122,7 @@ static void on_fetched(const struct redisReply *reply, void *arg)
     if (!reply || !p || !process_is(p, LACKS_BYTES) || hear_length(p, reply))
         return;
     int err = read_fetched(p, reply);
+    too_large_fetched(p);
     if (err == MUSTER_OK)
         tell_accepted(w, REQUEST_FETCH);
     else if (err != MUSTER_E_NOT_FOUND)

@@ -165,6 +165,7 @@ static void on_data_up(void *arg)
         link_break(w->connection.subscription, MUSTER_E_BUSY, LINK_READONLY);
     link_follow(w->connection.subscription, w->connection.data);
     tell_up(w);
+    too_large_ask(w);
     if (registration_is_there(w))
         begin_connection(w);
     else

@@ -5,7 +5,7 @@
  * connection, and would do so for ever. So that one process fails, group "too-large", by its name, and all others go on.
  *
  * It is given up only if the server says so itself, or has closed the connection twice while nothing else was under way
- * (link.h); and only if it is large. Whatever else ends a connection convicts nobody. So while heavy calls go one by one,
+ * (link.h), and has such a limit, or does not say; and only if it is large. Whatever else ends a connection convicts nobody. So while heavy calls go one by one,
  * a turn brings one large result and takes nothing, or takes as few tasks as there is room for.
  */
 #include <stdlib.h>
@@ -13,6 +13,30 @@
 #include "protocol/names.h"
 #include "protocol/size_limit.h"
 #include "worker/worker.h"
+
+static void on_limits(const struct redisReply *reply, void *arg)
+{
+    struct muster_worker *w = arg;
+    byte_limits_hear(&w->too_large.limits, reply);
+}
+
+void too_large_ask(struct muster_worker *w)
+{
+    struct too_large *t = &w->too_large;
+    struct command c = COMMAND_EMPTY;
+    t->limits = (struct byte_limits){0};
+    if (!t->has_broken)
+        return;
+    t->has_broken = false;
+    byte_limits_ask(&c);
+    (void)!link_call(w->connection.data, &c, on_limits, w); /* it is not asked: nobody is convicted */
+    command_clear(&c);
+}
+
+static bool may_end(const struct muster_process *p, enum byte_limits_way way, uint64_t n_bytes)
+{
+    return byte_limits_may_end(&p->worker->too_large.limits, way, n_bytes);
+}
 
 /* Its failure says what it was; the program is told of it as long as the process is there. */
 static void give_up(struct muster_process *p, const char *what, uint64_t n_bytes)
@@ -28,6 +52,7 @@ static bool has_broken_too_often(struct muster_process *p)
 {
     bool was_alone = link_was_alone(p->worker->connection.data);
     p->n_broken += was_alone;
+    p->worker->too_large.has_broken |= was_alone;
     return was_alone && p->n_broken >= SIZE_LIMIT_BREAKS;
 }
 
@@ -65,7 +90,11 @@ static struct muster_process *largest(struct muster_process *const *ends, size_t
 bool too_large_end(struct muster_process *const *ends, size_t n_ends, int err)
 {
     struct muster_process *p = largest(ends, n_ends);
-    if (!p || (err != MUSTER_E_TOO_BIG && (err != MUSTER_E_CONN || !has_broken_too_often(p))))
+    if (!p)
+        return false;
+    bool must_fail = err == MUSTER_E_TOO_BIG || (err == MUSTER_E_CONN && has_broken_too_often(p) &&
+                                                 may_end(p, BYTE_LIMITS_REQUEST, p->result_len));
+    if (!must_fail)
         return false;
     fail_for_result(p);
     return true;
@@ -84,9 +113,14 @@ bool too_large_must_measure(const struct muster_process *p)
 bool too_large_task(struct muster_process *p, uint64_t n_bytes)
 {
     p->n_broken = 0;
-    if (n_bytes < COMMAND_LARGE)
+    if (n_bytes < COMMAND_LARGE || !may_end(p, BYTE_LIMITS_ANSWER, n_bytes))
         return false;
     give_up(p, p->kind == PROCESS_JOB ? "record" : "task", n_bytes);
     end_unfetched(p);
     return true;
+}
+
+void too_large_fetched(struct muster_process *p)
+{
+    p->n_broken = 0;
 }

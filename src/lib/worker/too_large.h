@@ -5,7 +5,16 @@
 #ifndef TOO_LARGE_H
 #define TOO_LARGE_H
 
+#include "redis/byte_limits.h"
 #include "worker/process.h"
+
+struct too_large {
+    bool has_broken;           /* a process may have ended a connection, since Redis was asked */
+    struct byte_limits limits; /* of the last connection */
+};
+
+/* First on a new connection: ask for what may have ended the one before. */
+void too_large_ask(struct muster_worker *w);
 
 /* How many tasks a call with these ends may ask for, if it usually may for `most`. */
 int too_large_take_most(const struct muster_worker *w, struct muster_process *const *ends, size_t n_ends, int most);
@@ -18,5 +27,7 @@ void too_large_note_break(struct muster_process *p);
 bool too_large_must_measure(const struct muster_process *p);
 /* So long it is. True: it has failed. Otherwise it is to be fetched. */
 bool too_large_task(struct muster_process *p, uint64_t n_bytes);
+/* It was fetched: for its result is counted anew. */
+void too_large_fetched(struct muster_process *p);
 
 #endif

@@ -144,6 +144,7 @@ struct muster_worker {
     struct marks marks;
     struct round round;
     struct turns turns;
+    struct too_large too_large;
     struct processes processes;
     struct outputs outputs;
     struct suspects suspects;

@@ -1,0 +1,8 @@
+--[[
+  How many bytes a job's record has, as far as its length can be why Redis does not send it: those of its long values.
+  The others are few, and change with each take. Reads `flat`, the record as HGETALL answered it. Sets `n_bytes`.
+]]
+local n_bytes = 0
+for i = 2, #flat, 2 do
+  n_bytes = n_bytes + (#flat[i] > 1024 and #flat[i] or 0)
+end

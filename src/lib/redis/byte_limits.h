@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Above how many bytes a Redis closes a connection. Whoever may not ask cannot know.
+ */
+#ifndef BYTE_LIMITS_H
+#define BYTE_LIMITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "redis/command.h"
+#include "redis/reply.h"
+
+/* It was not asked, or has not answered; it does not say; it has answered. */
+enum byte_limits_how { BYTE_LIMITS_UNASKED, BYTE_LIMITS_SECRET, BYTE_LIMITS_KNOWN };
+
+/* Begin with 0. */
+struct byte_limits {
+    enum byte_limits_how how;
+    uint64_t request, query, answer; /* 0: there is none; `query`: of client-query-buffer-limit alone */
+};
+
+void byte_limits_ask(struct command *c);
+/* NULL: the connection broke. */
+void byte_limits_hear(struct byte_limits *b, const struct redisReply *reply);
+
+/* Can they be why a connection ended at so many bytes? What does not say is believed to have them. */
+enum byte_limits_way { BYTE_LIMITS_REQUEST, BYTE_LIMITS_ANSWER };
+bool byte_limits_may_end(const struct byte_limits *b, enum byte_limits_way way, uint64_t n_bytes);
+
+#endif
