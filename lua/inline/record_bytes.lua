@@ -3,6 +3,6 @@
   The others are few, and change with each take. Reads `flat`, the record as HGETALL answered it. Sets `n_bytes`.
 ]]
 local n_bytes = 0
-for i = 2, #flat, 2 do
-  n_bytes = n_bytes + (#flat[i] > 1024 and #flat[i] or 0)
+for at = 2, #flat, 2 do
+  n_bytes = n_bytes + (#flat[at] > 1024 and #flat[at] or 0)
 end
