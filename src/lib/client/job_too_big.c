@@ -10,7 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "redis/byte_limits.h"
+
 #define ASK_MS 1000
+
+static int append_limits(struct muster_client *c)
+{
+    struct command command = COMMAND_EMPTY;
+    byte_limits_ask(&command);
+    int err = redis_append(c->redis, &command);
+    command_clear(&command);
+    return err;
+}
 
 static int append(struct muster_client *c, const char *const *ids, size_t n)
 {
@@ -22,9 +33,7 @@ static int append(struct muster_client *c, const char *const *ids, size_t n)
         if (err == MUSTER_OK)
             err = client_append(c, (const char *const[]){"HSTRLEN", key, "result", NULL});
     }
-    return err == MUSTER_OK
-               ? client_append(c, (const char *const[]){"CONFIG", "GET", "client-output-buffer-limit", NULL})
-               : err;
+    return err == MUSTER_OK ? append_limits(c) : err;
 }
 
 /* A refusal is an answer of nothing. */
@@ -45,32 +54,32 @@ static uint64_t read_length(struct muster_client *c, int *err)
     return length;
 }
 
-/* "normal <hard> <soft> <seconds> slave ...". Returns whether it is known. */
-static bool read_limit(struct muster_client *c, int *err, uint64_t *limit)
+static struct byte_limits read_limits(struct muster_client *c, int *err)
 {
+    struct byte_limits limits = {.how = BYTE_LIMITS_SECRET};
     struct redisReply *reply = read_one(c, err);
-    const char *text = reply_text(reply_at(reply, 1));
-    const char *normal = text ? strstr(text, "normal ") : NULL;
-    unsigned long long hard = 0, soft = 0;
-    bool is_known = normal && sscanf(normal, "normal %llu %llu", &hard, &soft) == 2;
-    *limit = hard > 0 ? hard : soft;
+    if (reply)
+        byte_limits_hear(&limits, reply);
     redis_reply_free(reply);
-    return is_known;
+    return limits;
 }
 
 static int ask(struct muster_client *c, const char *const *ids, struct job_too_big *jobs, size_t n)
 {
-    uint64_t limit;
+    struct byte_limits limits = {0};
     bool is_any = false;
     int err = append(c, ids, n);
     for (size_t i = 0; err == MUSTER_OK && i < n; i++) {
         jobs[i].n_bytes = read_length(c, &err);
         jobs[i].n_bytes += read_length(c, &err);
     }
-    bool may_be = err == MUSTER_OK && (!read_limit(c, &err, &limit) || limit > 0);
+    if (err == MUSTER_OK)
+        limits = read_limits(c, &err);
     for (size_t i = 0; err == MUSTER_OK && i < n; i++) {
-        jobs[i] = (struct job_too_big){may_be && jobs[i].n_bytes >= COMMAND_LARGE ? jobs[i].n_bytes : 0, limit};
-        is_any |= jobs[i].n_bytes > 0;
+        const uint64_t n_bytes = jobs[i].n_bytes;
+        bool may_be = n_bytes >= COMMAND_LARGE && byte_limits_may_end(&limits, BYTE_LIMITS_ANSWER, n_bytes);
+        jobs[i] = (struct job_too_big){may_be ? n_bytes : 0, limits.answer};
+        is_any |= may_be;
     }
     return err == MUSTER_OK && !is_any ? MUSTER_E_CONN : err;
 }
