@@ -156,15 +156,21 @@ static void all_keys_of_a_namespace_begin_with_its_prefix(void **state)
 
 /* ---- looking for work ---- */
 
+/* One that Redis does not know is called twice. */
+static int64_t n_scripts(struct scene *s)
+{
+    return redis_server_calls(s->server, "evalsha") + redis_server_calls(s->server, "eval");
+}
+
 /* What the worker has sent at its start is executed. Returns how many scripts were. */
 static int64_t await_quiet(struct scene *s, char digest[41])
 {
     int64_t calls;
     do {
-        calls = redis_server_calls(s->server, "evalsha");
+        calls = n_scripts(s);
         redis_server_digest(s->server, digest);
         run_loop(s->base, 50);
-    } while (redis_server_calls(s->server, "evalsha") != calls);
+    } while (n_scripts(s) != calls);
     return calls;
 }
 
@@ -176,7 +182,7 @@ static void an_empty_take_changes_nothing(void **state)
     int64_t takes = await_quiet(s, before);
     foreign_hint(s, "q");
     run_loop(s->base, 200);
-    assert_int_equal(redis_server_calls(s->server, "evalsha"), takes + 1);
+    assert_int_equal(n_scripts(s), takes + 1);
     redis_server_digest(s->server, after);
     assert_string_equal(before, after);
     assert_int_equal(scene_starts(s), 0);
