@@ -375,6 +375,41 @@ static void what_nobody_has_heard_of_goes_back_over_another_connection(void **st
     proxy_stop(&proxy);
 }
 
+/* After a while: what is freed meanwhile and what is freed later must both be given back. */
+static void *thaw(void *arg)
+{
+    struct scene *s = arg;
+    nanosleep(&(struct timespec){.tv_nsec = 200 * 1000000L}, NULL);
+    redis_server_thaw(s->server);
+    return NULL;
+}
+
+/* It would be asked for again by itself, and waits for a connection. */
+static void what_was_to_be_asked_again_goes_back_first(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy;
+    struct answers as;
+    pthread_t thread;
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    answers_open(&as, s, proxy.url, LONG_MS, NULL);
+    answers_enqueue(&as, "q", "t", NULL);
+    answers_await(&as, 1);
+    assert_int_equal(proxy_swallow(&proxy, PROXY_DATA, PROXY_REPLIES), 1);
+    assert_ok(muster_async_take(as.async, "q", 1, LEASE_MS, 0, NULL, NULL));
+    raw_await(s->server->redis, NULL, 1, "HLEN %s:processing:.lease:q", s->prefix);
+    int accepted = proxy_count(&proxy).accepted;
+    redis_server_freeze(s->server);
+    proxy_cut(&proxy, PROXY_DATA);
+    while (proxy_count(&proxy).accepted == accepted)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000L}, NULL);
+    assert_int_equal(pthread_create(&thread, NULL, thaw, s), 0);
+    answers_close(&as);
+    pthread_join(thread, NULL);
+    assert_int_equal(leased(s), 0);
+    proxy_stop(&proxy);
+}
+
 static void keep_line(enum muster_log_level level, const char *line, void *kept)
 {
     if (level == MUSTER_LOG_WARN && strstr(line, "could not be given back"))
@@ -433,6 +468,7 @@ int main(int argc, char **argv)
         limited_test(a_worker_that_loses_connections_for_another_reason_fails_nothing),
         limited_test(a_take_is_answered_when_redis_goes_as_it_fails_something),
         limited_test(what_nobody_has_heard_of_goes_back_over_another_connection),
+        limited_test(what_was_to_be_asked_again_goes_back_first),
         limited_test(each_take_that_is_left_is_counted_once),
     };
     return scene_run(tests, argc, argv);

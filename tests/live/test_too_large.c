@@ -589,6 +589,23 @@ static void a_job_that_redis_does_not_send_is_named(void **state)
     assert_int_equal(n, 1);
 }
 
+/* Each of them is sent, and all in one answer are not. */
+static void jobs_that_are_too_large_together_come_one_by_one(void **state)
+{
+    struct scene *s = *state;
+    char names[12][8];
+    const char *ids[12];
+    int n = 0;
+    for (size_t i = 0; i < N_OF(ids); i++) {
+        snprintf(names[i], sizeof names[i], "j%zu", i);
+        ids[i] = names[i];
+        put_job(s, ids[i], MIDDLE, NULL);
+    }
+    set_limit(s, "client-output-buffer-limit", "normal 1mb 0 0");
+    assert_ok(muster_job_get(s->client, ids, N_OF(ids), count_whole, &n));
+    assert_int_equal(n, N_OF(ids));
+}
+
 /* Who may run no script is sent all, and what Redis does not send is left out. */
 static void a_viewer_is_shown_the_jobs_that_redis_sends(void **state)
 {
@@ -709,6 +726,7 @@ int main(int argc, char **argv)
         limited_test(lists_show_the_beginning_of_what_redis_does_not_send),
         limited_test(lists_of_jobs_bring_the_beginning_of_each),
         limited_test(a_job_that_redis_does_not_send_is_named),
+        limited_test(jobs_that_are_too_large_together_come_one_by_one),
         limited_test(a_viewer_is_shown_the_jobs_that_redis_sends),
         limited_test(a_wait_tells_of_an_end_whose_result_redis_does_not_send),
         limited_test(a_large_request_of_a_client_has_more_time),

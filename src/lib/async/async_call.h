@@ -17,7 +17,7 @@ struct async_call;
  *   send    sends it, the first of those that wait, and takes it off their list (async_line.h); MUSTER_OK, or an error:
  *           then it is off the list, and nothing was sent
  *   is_own  it is the client's own: nobody is told, and it is sent until it is answered
- *   failed  its answer is an error, on the library's thread; NULL: that means nothing
+ *   failed  its answer is an error, or nobody waits for it any more, on the library's thread; NULL: that means nothing
  *   tell    puts what the call has brought into its answer; NULL: nothing
  *   handed  its answer is handed out, on the thread that takes it; NULL: that means nothing
  *   clear   frees what it has of its own; NULL: nothing

@@ -297,11 +297,15 @@ static void drop_calls(struct async_list *list)
     struct async_list all;
     async_list_init(&all);
     async_list_append(&all, list);
-    for (struct async_call *call; (call = async_list_pop(&all)) != NULL;)
-        if (call->kind->is_own)
+    for (struct async_call *call; (call = async_list_pop(&all)) != NULL;) {
+        if (call->kind->is_own) {
             async_list_add(list, call);
-        else
-            async_call_free(call);
+            continue;
+        }
+        if (call->kind->failed) /* what it may hold goes back */
+            call->kind->failed(call);
+        async_call_free(call);
+    }
 }
 
 void async_line_close(struct muster_async *a)

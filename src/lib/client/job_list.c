@@ -161,7 +161,7 @@ static int give_in_order(struct muster_client *c, struct listing *l, const struc
             page.rows[i].id = ages[at + i].id;
         err = job_page_read(c, &page, RECORDS_ONLY, MUSTER_HEAD_MAX);
         for (size_t i = 0; i < page.n && err == MUSTER_OK && !l->stop; i++)
-            if (page.rows[i].err == MUSTER_OK && page.rows[i].record.job.put_at_ms == ages[at + i].put_ms)
+            if (page.rows[i].err != MUSTER_OK || page.rows[i].record.job.put_at_ms == ages[at + i].put_ms)
                 give_row(l, &page.rows[i]);
         job_page_clear(&page);
     }

@@ -315,6 +315,9 @@ static int read_alone(struct muster_client *c, struct job_page_row *row, enum jo
     int err = MUSTER_E_CONN;
     for (int i = 0; i < n_tries && err == MUSTER_E_CONN; i++) {
         clear_parts(row);
+        err = redis_open(c->redis);
+        if (err != MUSTER_OK) /* a server that cannot be reached says nothing of the job */
+            return err;
         err = read_rows(c, row, 1, parts, most);
     }
     if (err != MUSTER_E_CONN || row->too_big.n_bytes == 0)

@@ -67,7 +67,7 @@ static struct byte_limits read_limits(struct muster_client *c, int *err)
 static int ask(struct muster_client *c, const char *const *ids, struct job_too_big *jobs, size_t n)
 {
     struct byte_limits limits = {0};
-    bool is_any = false;
+    uint64_t sum = 0;
     int err = append(c, ids, n);
     for (size_t i = 0; err == MUSTER_OK && i < n; i++) {
         jobs[i].n_bytes = read_length(c, &err);
@@ -79,9 +79,10 @@ static int ask(struct muster_client *c, const char *const *ids, struct job_too_b
         const uint64_t n_bytes = jobs[i].n_bytes;
         bool may_be = n_bytes >= COMMAND_LARGE && byte_limits_may_end(&limits, BYTE_LIMITS_ANSWER, n_bytes);
         jobs[i] = (struct job_too_big){may_be ? n_bytes : 0, limits.answer};
-        is_any |= may_be;
+        sum += n_bytes;
     }
-    return err == MUSTER_OK && !is_any ? MUSTER_E_CONN : err;
+    const bool may_be_all = sum >= COMMAND_LARGE && byte_limits_may_end(&limits, BYTE_LIMITS_ANSWER, sum);
+    return err == MUSTER_OK && !may_be_all ? MUSTER_E_CONN : err;
 }
 
 int job_too_big_ask(struct muster_client *c, const char *const *ids, struct job_too_big *jobs, size_t n)
@@ -90,6 +91,8 @@ int job_too_big_ask(struct muster_client *c, const char *const *ids, struct job_
     if (!words)
         return MUSTER_E_NOMEM;
     int timeout_ms = redis_set_timeout(c->redis, ASK_MS);
+    if (timeout_ms < ASK_MS)
+        (void)redis_set_timeout(c->redis, timeout_ms);
     int err = ask(c, ids, jobs, n);
     (void)redis_set_timeout(c->redis, timeout_ms);
     if (err != MUSTER_OK && err != MUSTER_E_INTERRUPTED) {

@@ -13,7 +13,8 @@ struct job_too_big {
 };
 
 /* A connection has ended when the records of these n jobs were asked for. `jobs` receive what may be the cause; those
- * that cannot be it get 0 bytes. MUSTER_OK: one of them may be. E_CONN: none is, and the words of that end are kept. */
+ * that cannot be it get 0 bytes. MUSTER_OK: one of them may be, or all together. E_CONN: not even these, and the words of
+ * that end are kept. */
 int job_too_big_ask(struct muster_client *c, const char *const *ids, struct job_too_big *jobs, size_t n);
 
 #define JOB_TOO_BIG_WORDS 512

@@ -20,7 +20,7 @@
 static bool is_idle(const struct muster_worker *w)
 {
     return w->turns.found_nothing && w->processes.n_disowned == 0 && w->turns.in_flight == 0 &&
-           w->sweeps.in_flight == 0 && serve_all_announced(w);
+           w->sweeps.in_flight == 0 && !w->readback.in_flight && serve_all_announced(w);
 }
 
 /* By the last heartbeat it holds something of which it has not heard: the message is on the way. */

@@ -57,10 +57,12 @@ static void on_swept(const struct redisReply *reply, void *arg)
     struct script_swept swept;
     const char *damaged;
     int err = reply ? script_swept(reply, &swept, &damaged) : MUSTER_E_CONN;
-    w->sweeps.n_gone += err == MUSTER_OK || err == MUSTER_E_NOT_FOUND;
+    const bool is_gone = err == MUSTER_OK || err == MUSTER_E_NOT_FOUND;
+    w->sweeps.n_gone += is_gone;
+    if (is_gone)
+        burst_look_again(w);
     if (err == MUSTER_OK) {
         tell_swept(w, s->victim, &swept);
-        burst_look_again(w);
     } else if (reply && err != MUSTER_E_STATE && err != MUSTER_E_NOT_FOUND) {
         w->sweeps.from++; /* it stays where it is: the next look begins after it */
         if (damaged)
