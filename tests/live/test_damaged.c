@@ -240,8 +240,10 @@ static void the_job_of_another_process_is_never_too_large(void **state)
 {
     struct scene *s = *state;
     struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1};
-    char token[12];
-    put(s, "a", "data", "d");
+    char token[12], data[2001];
+    memset(data, 'd', sizeof data - 1);
+    data[sizeof data - 1] = '\0';
+    put(s, "a", "data", data);
     acting_start(&w, s);
     acting_take(&w);
     char *text = raw_string(s->server->redis, "HGET %s:job:a token", s->prefix);
@@ -249,7 +251,7 @@ static void the_job_of_another_process_is_never_too_large(void **state)
     free(text);
     assert_int_equal(script_does(s, SCRIPT_FETCH, "w", token, "q", "10"), MUSTER_E_TOO_BIG);
     assert_ok(script_does(s, SCRIPT_CANCEL_JOBS, "0", "a"));
-    put(s, "a", "data", "d");
+    put(s, "a", "data", data);
     assert_int_equal(script_does(s, SCRIPT_FETCH, "w", token, "q", "10"), MUSTER_E_NOT_FOUND);
     acting_forget(&w);
 }
