@@ -384,6 +384,16 @@ static void *thaw(void *arg)
     return NULL;
 }
 
+/* What is asked from now on is executed, and nobody hears of it. */
+static void open_unheard(struct answers *as, struct scene *s, struct proxy *proxy)
+{
+    proxy_start(proxy, s->server->dir, s->server->socket);
+    answers_open(as, s, proxy->url, LONG_MS, NULL);
+    answers_enqueue(as, "q", "t", NULL);
+    answers_await(as, 1);
+    assert_int_equal(proxy_swallow(proxy, PROXY_DATA, PROXY_REPLIES), 1);
+}
+
 /* It would be asked for again by itself, and waits for a connection. */
 static void what_was_to_be_asked_again_goes_back_first(void **state)
 {
@@ -391,11 +401,7 @@ static void what_was_to_be_asked_again_goes_back_first(void **state)
     struct proxy proxy;
     struct answers as;
     pthread_t thread;
-    proxy_start(&proxy, s->server->dir, s->server->socket);
-    answers_open(&as, s, proxy.url, LONG_MS, NULL);
-    answers_enqueue(&as, "q", "t", NULL);
-    answers_await(&as, 1);
-    assert_int_equal(proxy_swallow(&proxy, PROXY_DATA, PROXY_REPLIES), 1);
+    open_unheard(&as, s, &proxy);
     assert_ok(muster_async_take(as.async, "q", 1, LEASE_MS, 0, NULL, NULL));
     raw_await(s->server->redis, NULL, 1, "HLEN %s:processing:.lease:q", s->prefix);
     int accepted = proxy_count(&proxy).accepted;
@@ -438,12 +444,8 @@ static void each_take_that_is_left_is_counted_once(void **state)
     struct answers as;
     char kept[512] = "";
     pthread_t leaver;
-    proxy_start(&proxy, s->server->dir, s->server->socket);
-    answers_open(&as, s, proxy.url, LONG_MS, NULL);
-    answers_enqueue(&as, "other", "t", NULL);
-    answers_await(&as, 1);
-    assert_int_equal(proxy_swallow(&proxy, PROXY_DATA, PROXY_REPLIES), 1);
-    scene_enqueue_n(s, "q", "t", 3);
+    open_unheard(&as, s, &proxy);
+    scene_enqueue_n(s, "q", "t", 2); /* and that one */
     for (int i = 0; i < 3; i++)
         assert_ok(muster_async_take(as.async, "q", 1, LEASE_MS, 0, NULL, NULL));
     raw_await(s->server->redis, NULL, 3, "HLEN %s:processing:.lease:q", s->prefix);

@@ -58,7 +58,7 @@ static void ask_limits(struct async_unsent *u)
 static bool can_go_on(struct async_unsent *u)
 {
     size_limit_note_break(&u->suspect, &u->back);
-    return !size_limit_is_due(&u->suspect) || byte_limits_may_end(&u->limits, BYTE_LIMITS_ANSWER, u->suspect.n_bytes);
+    return size_limit_due(&u->suspect) == 0 || byte_limits_may_end(&u->limits, BYTE_LIMITS_ANSWER, u->suspect.n_bytes);
 }
 
 static void on_untaken(const struct redisReply *reply, void *arg)
@@ -106,7 +106,7 @@ bool async_unsent_asks_again(struct async_unsent *u)
 void async_unsent_ask(const struct async_unsent *u, struct script_take_lease *what)
 {
     what->n = u->is_for_one ? 1 : what->n;
-    what->held_back = size_limit_is_due(&u->suspect) ? u->suspect.n_bytes : 0;
+    what->held_back = size_limit_due(&u->suspect);
 }
 
 void async_unsent_heard(struct async_unsent *u)

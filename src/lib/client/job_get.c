@@ -17,23 +17,15 @@ struct getting {
     bool stop;
     size_t n_missing;
     const char *first_missing;
-    const char *broken;
-    const char *too_big;
-    struct job_too_big how_big;
+    struct job_page_refused refused;
 };
 
 static void note_row(struct getting *g, const struct job_page_row *row)
 {
-    if (row->err == MUSTER_OK) {
+    if (row->err == MUSTER_OK)
         g->stop = g->fn(&row->record.job, g->arg) != 0;
-    } else if (row->err == MUSTER_E_REDIS) {
-        g->broken = row->id;
-    } else if (row->err == MUSTER_E_TOO_BIG) {
-        g->too_big = row->id;
-        g->how_big = row->too_big;
-    } else if (g->n_missing++ == 0) {
+    else if (!job_page_note_refused(&g->refused, row) && g->n_missing++ == 0)
         g->first_missing = row->id;
-    }
 }
 
 static int get_page(struct muster_client *c, struct getting *g, const char *const *ids, size_t n)
@@ -50,12 +42,9 @@ static int get_page(struct muster_client *c, struct getting *g, const char *cons
 
 static int say_missing(struct muster_client *c, const struct getting *g)
 {
-    if (g->broken)
-        return job_page_refuse(c, g->broken);
-    if (g->too_big)
-        return job_page_refuse_big(c, g->too_big, &g->how_big);
-    if (g->n_missing == 0)
-        return MUSTER_OK;
+    int err = job_page_say_refused(c, &g->refused);
+    if (err != MUSTER_OK || g->n_missing == 0)
+        return err;
     if (g->n_missing == 1)
         redis_error_set(c->redis, "there is no job '%s' (any more)", g->first_missing);
     else

@@ -354,16 +354,27 @@ int job_page_read(struct muster_client *c, struct job_page *page, enum job_page_
     return err == MUSTER_OK ? read_blocked_by(c, page, parts) : err;
 }
 
-int job_page_refuse(struct muster_client *c, const char *id)
+bool job_page_note_refused(struct job_page_refused *r, const struct job_page_row *row)
 {
-    redis_error_set(c->redis, "the record of the job '%s' cannot be read: another program wrote it", id);
-    return MUSTER_E_REDIS;
+    if (row->err == MUSTER_E_REDIS)
+        r->broken = row->id;
+    if (row->err == MUSTER_E_TOO_BIG) {
+        r->too_big = row->id;
+        r->how_big = row->too_big;
+    }
+    return row->err == MUSTER_E_REDIS || row->err == MUSTER_E_TOO_BIG;
 }
 
-int job_page_refuse_big(struct muster_client *c, const char *id, const struct job_too_big *how_big)
+int job_page_say_refused(struct muster_client *c, const struct job_page_refused *r)
 {
     char words[JOB_TOO_BIG_WORDS];
-    job_too_big_words(words, id, how_big);
+    if (r->broken) {
+        redis_error_set(c->redis, "the record of the job '%s' cannot be read: another program wrote it", r->broken);
+        return MUSTER_E_REDIS;
+    }
+    if (!r->too_big)
+        return MUSTER_OK;
+    job_too_big_words(words, r->too_big, &r->how_big);
     redis_error_set(c->redis, "%s", words);
     return MUSTER_E_TOO_BIG;
 }

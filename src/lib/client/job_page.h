@@ -41,13 +41,19 @@ struct job_page {
 /* The lists: history, what it waits for, and `before`. `blocked_by` is there always. */
 enum job_page_parts { RECORDS_ONLY, WITH_LISTS };
 
-/* Fill in n and the ids of a page that is otherwise zero. Of a value of more than `most` bytes only the beginning is read
- * (heads.h). job_page_clear() must follow, whatever this returns. */
+/* Fill in n and the ids of a page that is otherwise zero. Of a value of more than `most` bytes only the beginning is
+ * read (heads.h). job_page_clear() must follow, whatever this returns. */
 int job_page_read(struct muster_client *c, struct job_page *page, enum job_page_parts parts, size_t most);
 void job_page_clear(struct job_page *page);
 
-/* Say that a row is E_REDIS or E_TOO_BIG, and return that. */
-int job_page_refuse(struct muster_client *c, const char *id);
-int job_page_refuse_big(struct muster_client *c, const char *id, const struct job_too_big *how_big);
+/* Rows of these pages that are there and cannot be had: the last one of each kind. Begin with 0. */
+struct job_page_refused {
+    const char *broken, *too_big;
+    struct job_too_big how_big;
+};
+/* Is this row one of them? */
+bool job_page_note_refused(struct job_page_refused *r, const struct job_page_row *row);
+/* MUSTER_OK: there is none; or E_REDIS or E_TOO_BIG, in words with its id. */
+int job_page_say_refused(struct muster_client *c, const struct job_page_refused *r);
 
 #endif

@@ -17,9 +17,7 @@ struct parents {
     muster_job_parent_fn *fn;
     void *arg;
     bool stop;
-    const char *broken;
-    const char *too_big;
-    struct job_too_big how_big;
+    struct job_page_refused refused;
 };
 
 /* What another program has written may be no id: of such a name nothing is known. */
@@ -32,11 +30,7 @@ static int read_page(struct muster_client *c, struct parents *p, const char *con
     int err = job_page_read(c, &page, RECORDS_ONLY, HEADS_WHOLE);
     for (size_t i = 0; err == MUSTER_OK && i < page.n && !p->stop; i++) {
         const struct job_page_row *row = &page.rows[i];
-        if (row->err == MUSTER_E_REDIS)
-            p->broken = row->id;
-        else if (row->err == MUSTER_E_TOO_BIG)
-            p->too_big = row->id, p->how_big = row->too_big;
-        else
+        if (!job_page_note_refused(&p->refused, row))
             p->stop = p->fn(&(struct muster_job_parent){row->id, row->err == MUSTER_OK ? &row->record.job : NULL},
                             p->arg) != 0;
     }
@@ -49,9 +43,7 @@ static int read_parents(struct muster_client *c, struct parents *p, const struct
     int err = MUSTER_OK;
     for (size_t at = 0; err == MUSTER_OK && at < job->n_parents && !p->stop; at += JOB_PAGE)
         err = read_page(c, p, job->parents + at, job->n_parents - at < JOB_PAGE ? job->n_parents - at : JOB_PAGE);
-    if (err == MUSTER_OK && p->broken)
-        return job_page_refuse(c, p->broken);
-    return err == MUSTER_OK && p->too_big ? job_page_refuse_big(c, p->too_big, &p->how_big) : err;
+    return err == MUSTER_OK ? job_page_say_refused(c, &p->refused) : err;
 }
 
 int muster_job_parents(struct muster_client *c, const char *id, muster_job_parent_fn *fn, void *arg)
@@ -70,10 +62,8 @@ int muster_job_parents(struct muster_client *c, const char *id, muster_job_paren
         err = read_parents(c, &p, &page.rows[0].record.job);
     else if (err == MUSTER_E_NOT_FOUND)
         redis_error_set(c->redis, "there is no job '%s' (any more)", id);
-    else if (page.rows[0].err == MUSTER_E_REDIS)
-        err = job_page_refuse(c, id);
-    else if (page.rows[0].err == MUSTER_E_TOO_BIG)
-        err = job_page_refuse_big(c, id, &page.rows[0].too_big);
+    else if (job_page_note_refused(&p.refused, &page.rows[0]))
+        err = job_page_say_refused(c, &p.refused);
     job_page_clear(&page);
     return err;
 }

@@ -14,15 +14,6 @@
 
 #define ASK_MS 1000
 
-static int append_limits(struct muster_client *c)
-{
-    struct command command = COMMAND_EMPTY;
-    byte_limits_ask(&command);
-    int err = redis_append(c->redis, &command);
-    command_clear(&command);
-    return err;
-}
-
 static int append(struct muster_client *c, const char *const *ids, size_t n)
 {
     int err = MUSTER_OK;
@@ -33,35 +24,19 @@ static int append(struct muster_client *c, const char *const *ids, size_t n)
         if (err == MUSTER_OK)
             err = client_append(c, (const char *const[]){"HSTRLEN", key, "result", NULL});
     }
-    return err == MUSTER_OK ? append_limits(c) : err;
+    return err;
 }
 
 /* A refusal is an answer of nothing. */
-static struct redisReply *read_one(struct muster_client *c, int *err)
+static uint64_t read_length(struct muster_client *c, int *err)
 {
     struct redisReply *reply = NULL;
     int read = redis_is_unanswered(*err) ? *err : redis_read(c->redis, &reply);
-    if (redis_is_unanswered(read) || read == MUSTER_E_INTERRUPTED)
+    if (redis_is_unanswered(read))
         *err = read;
-    return reply;
-}
-
-static uint64_t read_length(struct muster_client *c, int *err)
-{
-    struct redisReply *reply = read_one(c, err);
     uint64_t length = reply_count(reply);
     redis_reply_free(reply);
     return length;
-}
-
-static struct byte_limits read_limits(struct muster_client *c, int *err)
-{
-    struct byte_limits limits = {.how = BYTE_LIMITS_SECRET};
-    struct redisReply *reply = read_one(c, err);
-    if (reply)
-        byte_limits_hear(&limits, reply);
-    redis_reply_free(reply);
-    return limits;
 }
 
 static int ask(struct muster_client *c, const char *const *ids, struct job_too_big *jobs, size_t n)
@@ -74,7 +49,7 @@ static int ask(struct muster_client *c, const char *const *ids, struct job_too_b
         jobs[i].n_bytes += read_length(c, &err);
     }
     if (err == MUSTER_OK)
-        limits = read_limits(c, &err);
+        err = byte_limits_call(&limits, c->redis);
     for (size_t i = 0; err == MUSTER_OK && i < n; i++) {
         const uint64_t n_bytes = jobs[i].n_bytes;
         bool may_be = n_bytes >= COMMAND_LARGE && byte_limits_may_end(&limits, BYTE_LIMITS_ANSWER, n_bytes);
@@ -90,9 +65,7 @@ int job_too_big_ask(struct muster_client *c, const char *const *ids, struct job_
     char *words = strdup(redis_error(c->redis));
     if (!words)
         return MUSTER_E_NOMEM;
-    int timeout_ms = redis_set_timeout(c->redis, ASK_MS);
-    if (timeout_ms < ASK_MS)
-        (void)redis_set_timeout(c->redis, timeout_ms);
+    int timeout_ms = redis_hurry(c->redis, ASK_MS);
     int err = ask(c, ids, jobs, n);
     (void)redis_set_timeout(c->redis, timeout_ms);
     if (err != MUSTER_OK && err != MUSTER_E_INTERRUPTED) {

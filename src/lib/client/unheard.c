@@ -78,21 +78,12 @@ void unheard_end(struct muster_client *c)
         say_left(c);
 }
 
-/* For a call that ends anyway. */
-static int hurry(struct muster_client *c)
-{
-    int timeout_ms = redis_set_timeout(c->redis, SOON_MS);
-    if (timeout_ms < SOON_MS)
-        (void)redis_set_timeout(c->redis, timeout_ms);
-    return timeout_ms;
-}
-
 int unheard_give_back_large(struct muster_client *c, struct script_untaken *back)
 {
     *back = (struct script_untaken){0};
     if (!*c->unheard.queue)
         return MUSTER_OK;
-    int timeout_ms = hurry(c);
+    int timeout_ms = redis_hurry(c->redis, SOON_MS);
     int err = redis_open(c->redis);
     (void)redis_set_timeout(c->redis, timeout_ms); /* what is large takes its time */
     if (err == MUSTER_OK)
@@ -102,7 +93,7 @@ int unheard_give_back_large(struct muster_client *c, struct script_untaken *back
 
 void unheard_give_back_soon(struct muster_client *c)
 {
-    int timeout_ms = hurry(c);
+    int timeout_ms = redis_hurry(c->redis, SOON_MS);
     int err = unheard_give_back(c);
     (void)redis_set_timeout(c->redis, timeout_ms);
     if (err == MUSTER_OK)

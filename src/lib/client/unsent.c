@@ -24,7 +24,7 @@ void unsent_ask(const struct muster_client *c, const struct unsent *u, struct sc
 {
     if (c->take_room > 0 && what->n > c->take_room)
         what->n = c->take_room;
-    what->held_back = size_limit_is_due(&u->suspect) ? u->suspect.n_bytes : 0;
+    what->held_back = size_limit_due(&u->suspect);
 }
 
 void unsent_heard(struct muster_client *c)
@@ -45,32 +45,21 @@ int unsent_fail(struct muster_client *c, struct unsent *u, const char *process, 
     return err == MUSTER_E_LOST || err == MUSTER_E_CANCELLED ? MUSTER_OK : err; /* it was ended meanwhile */
 }
 
-/* Before anything is held back: a Redis without such a limit has lost its connections for another reason. */
-static int ask_limits(struct muster_client *c, const struct unsent *u, bool *may_be)
-{
-    struct command command = COMMAND_EMPTY;
-    struct redisReply *reply;
-    struct byte_limits limits = {.how = BYTE_LIMITS_SECRET};
-    byte_limits_ask(&command);
-    int err = redis_call(c->redis, &command, &reply);
-    command_clear(&command);
-    if (err == MUSTER_OK)
-        byte_limits_hear(&limits, reply);
-    redis_reply_free(reply);
-    *may_be = byte_limits_may_end(&limits, BYTE_LIMITS_ANSWER, u->suspect.n_bytes);
-    return redis_is_unanswered(err) ? err : MUSTER_OK;
-}
-
+/* Before anything is held back the limits are asked for: a Redis without such a limit has lost its connections for
+ * another reason. */
 static int give_back(struct muster_client *c, struct unsent *u, bool *goes_on)
 {
     struct script_untaken back;
+    struct byte_limits limits;
     int err = unheard_give_back_large(c, &back);
     *goes_on = err == MUSTER_OK && back.n > 0;
     size_limit_note_break(&u->suspect, &back);
     if (*goes_on)
         c->take_room = 1;
-    if (*goes_on && size_limit_is_due(&u->suspect))
-        err = ask_limits(c, u, goes_on);
+    if (!*goes_on || size_limit_due(&u->suspect) == 0)
+        return err;
+    err = byte_limits_call(&limits, c->redis);
+    *goes_on = byte_limits_may_end(&limits, BYTE_LIMITS_ANSWER, u->suspect.n_bytes);
     return err;
 }
 

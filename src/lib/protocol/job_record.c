@@ -55,10 +55,9 @@ struct field {
 
 #define IN_JOB(member) offsetof(struct muster_job, member)
 
-/* `state`, `tags`, `backoff_kind`, `token`, `ticks`, `overlap` and `queued` are read separately. */
+/* `state`, `data`, `result`, `tags`, `backoff_kind`, `token`, `ticks`, `overlap` and `queued` are read separately. */
 static const struct field fields[] = {
     {"queue", FIELD_TEXT, IN_JOB(queue)},
-    {"data", FIELD_BYTES, IN_JOB(data)},
     {"priority", FIELD_INT, IN_JOB(priority)},
     {"retries", FIELD_INT, IN_JOB(retries)},
     {"retried", FIELD_INT, IN_JOB(retried)},
@@ -79,7 +78,6 @@ static const struct field fields[] = {
     {"key", FIELD_TEXT, IN_JOB(key)},
     {"group", FIELD_TEXT, IN_JOB(group)},
     {"message", FIELD_BYTES, IN_JOB(message)},
-    {"result", FIELD_BYTES, IN_JOB(result)},
     {"cron", FIELD_TEXT, IN_JOB(cron)},
     {"zone", FIELD_TEXT, IN_JOB(zone)},
     {"from", FIELD_INT64, IN_JOB(from_ms)},
@@ -215,8 +213,8 @@ int job_record_read(struct job_record *out, const char *id, const struct redisRe
         if (value)
             put_field(&out->job, &fields[i], value);
     }
-    (void)reply_head(reply_field(flat, "data"), &out->job.whole_len);
-    (void)reply_head(reply_field(flat, "result"), &out->job.whole_result_len);
+    out->job.data = reply_head(reply_field(flat, "data"), &out->job.whole_len);
+    out->job.result = reply_head(reply_field(flat, "result"), &out->job.whole_result_len);
     out->is_suspect = reply_is(reply_field(flat, "suspect"), "1");
     read_backoff(&out->job, flat);
     const char *batch = reply_text(reply_field(flat, "batch"));

@@ -20,9 +20,9 @@ void size_limit_note_break(struct size_suspect *s, const struct script_untaken *
         *s = (struct size_suspect){.n_bytes = back->n_bytes, .n_breaks = 1};
 }
 
-bool size_limit_is_due(const struct size_suspect *s)
+uint64_t size_limit_due(const struct size_suspect *s)
 {
-    return s->n_breaks >= SIZE_LIMIT_BREAKS;
+    return s->n_breaks >= SIZE_LIMIT_BREAKS ? s->n_bytes : 0;
 }
 
 void size_limit_words(char words[SIZE_LIMIT_WORDS], const char *what, uint64_t n_bytes)

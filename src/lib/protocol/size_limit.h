@@ -5,7 +5,6 @@
 #ifndef SIZE_LIMIT_H
 #define SIZE_LIMIT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,8 +21,8 @@ struct size_suspect {
 };
 /* A take's connection ended while nothing else was under way, and this went back. */
 void size_limit_note_break(struct size_suspect *s, const struct script_untaken *back);
-/* Has it ended so many that its bytes must not be sent once more? */
-bool size_limit_is_due(const struct size_suspect *s);
+/* How many bytes have ended so many that they must not be sent once more; 0: none. */
+uint64_t size_limit_due(const struct size_suspect *s);
 
 #define SIZE_LIMIT_WORDS 256
 /* Why it fails. `what` it has so many bytes of: "task", "record", "result". */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "redis/redis.h"
+
 #define QUERY "client-query-buffer-limit"
 #define BULK "proto-max-bulk-len"
 #define OUTPUT "client-output-buffer-limit"
@@ -50,6 +52,20 @@ void byte_limits_hear(struct byte_limits *b, const struct redisReply *reply)
     b->request = lower(b->query, reply_count(reply_field(reply, BULK)));
     b->answer = read_output(reply_text(reply_field(reply, OUTPUT)));
     b->how = is_client_bound(reply) ? BYTE_LIMITS_SECRET : BYTE_LIMITS_KNOWN;
+}
+
+int byte_limits_call(struct byte_limits *b, struct redis *r)
+{
+    struct command c = COMMAND_EMPTY;
+    struct redisReply *reply;
+    byte_limits_ask(&c);
+    int err = redis_call(r, &c, &reply);
+    command_clear(&c);
+    *b = (struct byte_limits){.how = redis_is_unanswered(err) ? BYTE_LIMITS_UNASKED : BYTE_LIMITS_SECRET};
+    if (err == MUSTER_OK)
+        byte_limits_hear(b, reply);
+    redis_reply_free(reply);
+    return redis_is_unanswered(err) ? err : MUSTER_OK;
 }
 
 /* What stands around the bytes counts as well, and so does the room that Redis keeps for more: so half of them. */

@@ -11,6 +11,8 @@
 #include "redis/command.h"
 #include "redis/reply.h"
 
+struct redis;
+
 /* It was not asked, or has not answered; it does not say; it has answered. */
 enum byte_limits_how { BYTE_LIMITS_UNASKED, BYTE_LIMITS_SECRET, BYTE_LIMITS_KNOWN };
 
@@ -23,6 +25,8 @@ struct byte_limits {
 void byte_limits_ask(struct command *c);
 /* NULL: the connection broke. */
 void byte_limits_hear(struct byte_limits *b, const struct redisReply *reply);
+/* Both at once. A refusal is an answer: an error means that none came. */
+int byte_limits_call(struct byte_limits *b, struct redis *r);
 
 /* Can they be why a connection ended at so many bytes? What does not say is believed to have them. */
 enum byte_limits_way { BYTE_LIMITS_REQUEST, BYTE_LIMITS_ANSWER };

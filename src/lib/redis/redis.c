@@ -200,6 +200,11 @@ int redis_set_timeout(struct redis *r, int timeout_ms)
     return before;
 }
 
+int redis_hurry(struct redis *r, int timeout_ms)
+{
+    return redis_set_timeout(r, timeout_ms < r->timeout_ms ? timeout_ms : r->timeout_ms);
+}
+
 /* It looks before it judges: this process may have been stopped for a long time. */
 bool redis_wait(struct redis *r, int64_t until_ms)
 {

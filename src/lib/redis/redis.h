@@ -49,6 +49,8 @@ int redis_open(struct redis *r);
 void redis_set_once(struct redis *r, bool is_once);
 /* For how long an answer may be waited for, from now on. Returns what it was. */
 int redis_set_timeout(struct redis *r, int timeout_ms);
+/* The same, but only if that is shorter. */
+int redis_hurry(struct redis *r, int timeout_ms);
 
 /* Has a call that returned this had no answer? Then no other answer of its kind will come. */
 static inline bool redis_is_unanswered(int err)

@@ -162,17 +162,11 @@ static size_t largest_asked(const struct redis *r)
  * reached again. Whoever must not ask is told what the limit is called (redis_break()). */
 static int judge_break(struct redis *r, size_t n_bytes)
 {
-    struct command c = COMMAND_EMPTY;
-    struct redisReply *reply;
     struct byte_limits limits;
     char said[sizeof r->error];
     memcpy(said, r->error, sizeof said);
-    int timeout_ms = redis_set_timeout(r, r->timeout_ms < ASK_LIMIT_MS ? r->timeout_ms : ASK_LIMIT_MS);
-    byte_limits_ask(&c);
-    int err = redis_call(r, &c, &reply);
-    byte_limits_hear(&limits, err == MUSTER_OK ? reply : NULL);
-    command_clear(&c);
-    redis_reply_free(reply);
+    int timeout_ms = redis_hurry(r, ASK_LIMIT_MS);
+    int err = byte_limits_call(&limits, r);
     (void)redis_set_timeout(r, timeout_ms);
     if (err == MUSTER_E_INTERRUPTED)
         return err;

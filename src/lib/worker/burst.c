@@ -61,9 +61,8 @@ static void begin_to_wait(struct muster_worker *w)
 static void tell_left(const struct muster_worker *w)
 {
     log_line(MUSTER_LOG_WARN,
-             "muster: worker %s: ends, but workers past their end are not swept yet, and may hold tasks: %llu; `muster "
-             "sweep` "
-             "tries again, `muster check` names what is damaged",
+             "muster: worker %s: ends, but workers past their end are not swept yet, and may hold tasks: %llu; "
+             "`muster sweep` tries again, `muster check` names what is damaged",
              w->id, (unsigned long long)w->sweeps.n_past);
 }
 

@@ -14,8 +14,8 @@ struct registration {
     /* Of `start`, kept until it has succeeded, so that asking again is the same call; empty: the next one draws it. */
     char nonce[17];
     bool starting;         /* `start` is in flight */
-    int64_t not_before_ms; /* the next life may begin: a registration that goes at once is not made again at once */
     bool stopping;         /* `stop` is in flight */
+    int64_t not_before_ms; /* the next life may begin: a registration that goes at once is not made again at once */
 };
 
 /* Option resume: what a former life of the id held is taken up first. */

@@ -57,10 +57,10 @@ static void on_swept(const struct redisReply *reply, void *arg)
     struct script_swept swept;
     const char *damaged;
     int err = reply ? script_swept(reply, &swept, &damaged) : MUSTER_E_CONN;
-    const bool is_gone = err == MUSTER_OK || err == MUSTER_E_NOT_FOUND;
-    w->sweeps.n_gone += is_gone;
-    if (is_gone)
+    if (err == MUSTER_OK || err == MUSTER_E_NOT_FOUND) {
+        w->sweeps.n_gone++;
         burst_look_again(w);
+    }
     if (err == MUSTER_OK) {
         tell_swept(w, s->victim, &swept);
     } else if (reply && err != MUSTER_E_STATE && err != MUSTER_E_NOT_FOUND) {

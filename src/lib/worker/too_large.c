@@ -5,8 +5,9 @@
  * connection, and would do so for ever. So that one process fails, group "too-large", by its name, and all others go on.
  *
  * It is given up only if the server says so itself, or has closed the connection twice while nothing else was under way
- * (link.h), and has such a limit, or does not say; and only if it is large. Whatever else ends a connection convicts nobody. So while heavy calls go one by one,
- * a turn brings one large result and takes nothing, or takes as few tasks as there is room for.
+ * (link.h), and has such a limit, or does not say; and only if it is large. Whatever else ends a connection convicts
+ * nobody. So while heavy calls go one by one, a turn brings one large result and takes nothing, or takes as few tasks as
+ * there is room for.
  */
 #include <stdlib.h>
 
