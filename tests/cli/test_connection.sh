@@ -11,6 +11,7 @@
 #  5. each common option has a variable, but for --help and --version: it does what the option does, and the option wins;
 #     a wrong one is refused by its name; verbs that do not connect do not look at those of a connection
 #  6. doc/operations.md has all variables in one table
+#  7. a Unix socket whose queue of connections is full is tried again until the time is over, and then told as what it is
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -163,3 +164,18 @@ for verb in $(list_verbs); do "$MUSTER" "$verb" --help; done | grep -oE '\[MUSTE
 sed -nE 's/^\| `(MUSTER_[A-Z_]+)` \|.*/\1/p' "$MUSTER_SOURCE/doc/operations.md" | sort >"$tmp/table"
 comm -23 "$tmp/help" "$tmp/table" >"$tmp/missing"
 [[ -s $tmp/help && ! -s $tmp/missing ]] || fail "the table of doc/operations.md lacks: $(cat "$tmp/missing")"
+
+# ---- 7
+if command -v python3 >"$tmp/out"; then
+    start_full_socket "$tmp/full.sock"
+    check_exit 75 env -u MUSTER_PASSWORD_FILE MUSTER_URL="unix://$tmp/full.sock" "$MUSTER" queues --timeout 300ms
+    check_err 'so many wait for a connection'
+    start waits env -u MUSTER_PASSWORD_FILE MUSTER_URL="unix://$tmp/full.sock" "$MUSTER" queues --timeout 5m
+    kill "${pids[full]}"
+    wait "${pids[full]}" 2>/dev/null || true
+    ln -sf "$socket" "$tmp/full.link"
+    mv -T "$tmp/full.link" "$tmp/full.sock"
+    check_end waits 77 # that Redis wants a password
+else
+    echo 'passed over: a full socket, without python3'
+fi

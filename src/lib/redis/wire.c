@@ -104,7 +104,9 @@ static void fail_by_errno(struct wire *w, int number)
 void wire_connect(struct wire *w, const struct wire_place *place)
 {
     w->fd = wire_socket_open(place);
-    if (w->fd < 0)
+    if (w->fd < 0 && errno == EAGAIN) /* only a Unix socket says so: over TCP it would wait */
+        fail(w, MUSTER_E_BUSY, "so many wait for a connection that it takes no more just now");
+    else if (w->fd < 0)
         fail_by_errno(w, errno);
 }
 
