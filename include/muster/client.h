@@ -127,7 +127,7 @@ struct muster_client_options {
      * cluster; there any other one is refused (E_INVALID). */
     const char *prefix;
 
-    /* How long connecting may take (without looking up the host's name), and each answer; default 5000. What is larger
+    /* How long connecting may take (looking up the host's name included), and each answer; default 5000. What is larger
      * than 256 KiB, sent or received, may take that long again for each further 256 KiB. So a slow line is no failure,
      * and no server can hold a call for ever, whatever it sends. */
     int timeout_ms;

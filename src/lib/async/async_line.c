@@ -116,13 +116,6 @@ static void claim(struct muster_async *a)
 
 /* ---- waiting for a connection ---- */
 
-/* Is there none for a reason that waiting does not mend? Of several places another one may be right. */
-static bool is_hopeless(const struct async_line *l, int err)
-{
-    return err == MUSTER_E_DENIED || err == MUSTER_E_FORMAT || err == MUSTER_E_INVALID || err == MUSTER_E_FULL ||
-           (err == MUSTER_E_REDIS && l->has_one_place);
-}
-
 /* A call waits from when it was made; but one that was here before anything went wrong, from then on. */
 static int64_t expires_ms(const struct muster_async *a, const struct async_call *call)
 {
@@ -134,7 +127,7 @@ static void expire(struct muster_async *a)
 {
     struct async_line *l = line_of(a);
     const struct cause *cause = link_cause(l->link);
-    const bool is_over = is_hopeless(l, cause->err);
+    const bool is_over = link_is_hopeless(l->link);
     const int64_t now = clock_ms();
     int64_t next_ms = INT64_MAX;
     struct async_list all;
@@ -253,7 +246,7 @@ static void on_down(void *arg, int err, const char *text)
     async_list_prepend(&l->waiting, &l->again);
     async_hear_down(a, err, text);
     async_line_go_on(a);
-    if (l->is_closing && (l->n_own == 0 || !l->was_up || is_hopeless(l, err)))
+    if (l->is_closing && (l->n_own == 0 || !l->was_up || link_is_hopeless(l->link)))
         event_base_loopbreak(a->base);
     l->was_up = false;
 }
@@ -327,7 +320,6 @@ int async_line_init(struct muster_async *a, const struct client_options *o)
     struct async_list *const lists[] = {&l->waiting, &l->again, &l->broken, &l->added, &l->answered};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         async_list_init(lists[i]);
-    l->has_one_place = o->url.kind == URL_SINGLE;
     l->confirm = confirm_of_url(&o->url, a->timeout_ms);
     l->down_since_ms = clock_ms();
     l->turn_end = event_new(a->base, -1, 0, on_turn_end, a);

@@ -51,17 +51,13 @@ static void on_subscribed(void *arg)
 }
 
 /* One who may not listen would wait in vain. */
-static bool is_hopeless(int err)
-{
-    return err == MUSTER_E_DENIED || err == MUSTER_E_INVALID || err == MUSTER_E_FORMAT;
-}
-
 static void on_down(void *arg, int err, const char *text)
 {
     struct muster_async *a = arg;
+    const bool is_over = link_is_hopeless(a->watches.link);
     for (struct async_watch *w = a->watches.all; w; w = w->next) {
         w->is_asked = w->is_subscribed = false;
-        while (is_hopeless(err) && w->first)
+        while (is_over && w->first)
             async_hear_failed(async_watch_take_out(w, &w->first), err, text);
         async_watch_set_timer(w);
     }

@@ -263,11 +263,12 @@ static void forget(struct listener_told *told)
     told->at_ms = told->try_ms = 0;
 }
 
-/* Whoever has heard nothing yet hears that a server cannot be reached only if none can: another one may answer. */
+/* Whoever has heard nothing yet hears that a server cannot be reached, or refuses, only if all do: another one may
+ * answer. */
 static void miss(struct muster_listener *l, const struct link *link, struct listener_ear *ear, int err,
                  const char *text)
 {
-    bool is_told = err != MUSTER_E_CONN && err != MUSTER_E_TIMEOUT;
+    bool is_told = err == MUSTER_E_BUSY || link_is_hopeless(link);
     if (ear->is_ready || ear->is_gap || is_told || link_has_tried_all(link))
         listener_ear_miss(l, ear, err, text);
 }

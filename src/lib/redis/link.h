@@ -99,6 +99,8 @@ void link_close(struct link *l);
 bool link_is_up(const struct link *l);
 /* Why it is down: of the last attempt or, where there are several places, of the most telling one among the last. */
 const struct cause *link_cause(const struct link *l);
+/* Is it of no use to wait until it is up again, before somebody mends what that says? */
+bool link_is_hopeless(const struct link *l);
 /* Was the server that was last greeted too old to be of use? */
 bool link_is_too_old(const struct link *l);
 /* The number of the database, while the link is up. */

@@ -60,6 +60,7 @@ void redis_free(struct redis *r)
     redis_free(r->sentinel);
     redis_drop(r);
     interrupt_close(&r->own);
+    resolver_forget(&r->resolver);
     tls_context_free(r->tls);
     url_clear(&r->url);
     free(r->prefix);

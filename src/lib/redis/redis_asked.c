@@ -95,11 +95,14 @@ static bool go_where_it_can(struct redis *r, const struct redisReply *refusal)
     if (r->is_once || clock_ms() >= r->until_ms || (is_moved && r->borrowed))
         return false;
     bool is_sent_on = is_moved && place_moved(&r->place, reply_text(refusal));
-    bool is_wrong = is_moved || reply_is_refusal(refusal, "READONLY") || reply_is_refusal(refusal, "CLUSTERDOWN");
+    bool is_replica = reply_is_refusal(refusal, "READONLY") || reply_is_refusal(refusal, "MASTERDOWN");
+    bool is_wrong = is_moved || is_replica || reply_is_refusal(refusal, "CLUSTERDOWN");
     if (is_wrong && !r->borrowed)
         redis_leave(r);
     if (is_wrong && !is_sent_on)
         place_failed(&r->place);
+    if (is_replica) /* of several addresses of the host another one may be the master's */
+        resolver_note_failure(&r->resolver, r->address);
     /* Servers that name each other must not keep it busy. */
     return (is_sent_on && r->n_moves++ == 0) || redis_pause(r);
 }

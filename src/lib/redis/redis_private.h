@@ -4,7 +4,8 @@
  *
  *   redis.c          commands and their answers, waiting, failures
  *   redis_asked.c    commands without an answer; sending again what was not executed
- *   redis_connect.c  connecting and greeting
+ *   redis_connect.c  greeting, from place to place
+ *   redis_reach.c    connecting to one server; why that failed
  *   redis_script.c   scripts
  *   redis_confirm.c  do replicas or disks have what was changed?
  *   redis_listen.c   the listener
@@ -21,6 +22,7 @@
 #include "redis/master.h"
 #include "redis/place.h"
 #include "redis/redis.h"
+#include "redis/resolver.h"
 #include "redis/tls.h"
 #include "redis/wire.h"
 
@@ -62,7 +64,11 @@ struct redis {
     struct redis_figures figures;
     size_t sent_bytes, received_bytes; /* of this connection, those that were counted */
     struct cause cause;                /* why it could not connect, while it tries */
-    size_t n_addresses;                /* of the host that was looked up last */
+    struct resolver resolver;
+    uint64_t tried_since;      /* what has failed since then, was tried for this connection */
+    char address[ADDRESS_MAX]; /* of the host, where it is connected or tries to be; "": there is none */
+    size_t n_addresses;        /* of the host that was looked up last, beside this one */
+    size_t n_untried;          /* of these, for this connection */
     char error[768];
 
     /* A listener's: */
@@ -128,6 +134,16 @@ int redis_asked_read(struct redis *r, struct redisReply **reply);
 int redis_look_for_master(struct redis *listener);
 /* A listener has just connected: its connection goes where a sentinel has sent the listener. */
 void redis_follow_listener(struct redis *listener);
+
+/* ---- redis_reach.c ---- */
+
+/* Connect to the place that is next, without a greeting, by `greeted_by_ms`. Of a host's addresses the next one that was
+ * not tried yet for this connection. */
+int redis_reach(struct redis *r);
+/* One more attempt has failed, as the error says, at r->address if it is that of a name. */
+void redis_note_cause(struct redis *r, int err, enum cause_rank rank);
+/* How many places it knows: the URL's, those of the cluster, and the addresses of a host. */
+size_t redis_n_places(const struct redis *r);
 
 /* ---- redis_connect.c ---- */
 

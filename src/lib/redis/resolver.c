@@ -1,23 +1,57 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looks up hosts with libevent's resolver. It reads /etc/hosts and /etc/resolv.conf at the first lookup.
+ * Lookups, and which address of a host is tried next.
  */
 #include "redis/resolver.h"
 
 #include <arpa/inet.h>
-#include <event2/dns.h>
-#include <event2/event.h>
-#include <event2/util.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <muster/error.h>
+#include <netdb.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
-struct resolver {
-    struct event_base *base;
-    struct evdns_base *dns;
-    struct evdns_getaddrinfo_request *lookup;
-    unsigned attempt;
-    resolver_fn *fn;
-    void *arg;
+#include "base/clock.h"
+#include "base/thread.h"
+
+/* After so long each family is asked for alone. A name server that is near answers sooner. */
+#define BOTH_MS 250
+/* After so long nothing is expected any more: a name server that is gone is passed over within it, and what has changed
+ * meanwhile, only a new lookup sees. */
+#define PATIENCE_MS 30000
+
+struct lookup {
+    struct lookup *next;
+    char *host;
+    int hears, says; /* two ends of a socket; threads have copies of `says` */
+    int64_t began_ms;
+    unsigned n_under_way;
+    bool is_split; /* each family is asked for alone, too */
+    bool has_ended;
+    bool was_told;
+    size_t n;
+    char addresses[RESOLVER_ADDRESSES_MAX][ADDRESS_MAX];
+    char why[128];
+};
+
+/* ---- on a thread of its own ---- */
+
+struct question {
+    int says;
+    int family;
+    char host[];
+};
+
+struct answer {
+    int family;
+    int failure; /* of getaddrinfo() */
+    int error;   /* errno with it */
+    size_t n;
+    char addresses[RESOLVER_ADDRESSES_MAX][ADDRESS_MAX];
 };
 
 bool resolver_is_address(const char *host)
@@ -26,45 +60,7 @@ bool resolver_is_address(const char *host)
     return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
 }
 
-int resolver_new(struct resolver **out, struct event_base *base, resolver_fn *fn, void *arg)
-{
-    struct resolver *r = calloc(1, sizeof *r);
-    *out = r;
-    if (!r)
-        return MUSTER_E_NOMEM;
-    r->base = base;
-    r->fn = fn;
-    r->arg = arg;
-    return MUSTER_OK;
-}
-
-static void free_dns(evutil_socket_t fd, short what, void *dns)
-{
-    (void)fd, (void)what;
-    evdns_base_free(dns, 0);
-}
-
-void resolver_free(struct resolver *r)
-{
-    const struct timeval now = {0, 0};
-    if (!r)
-        return;
-    resolver_cancel(r);
-    /* Cancelled lookups, also earlier ones, leave deferred callbacks that still read `dns`: it is freed after them. */
-    if (r->dns && event_base_once(r->base, -1, EV_TIMEOUT, free_dns, r->dns, &now) != 0)
-        evdns_base_free(r->dns, 0);
-    free(r);
-}
-
-void resolver_cancel(struct resolver *r)
-{
-    struct evdns_getaddrinfo_request *lookup = r->lookup;
-    r->lookup = NULL;
-    if (lookup)
-        evdns_getaddrinfo_cancel(lookup);
-}
-
-static const char *address_text(const struct evutil_addrinfo *a, char out[ADDRESS_MAX])
+static const char *address_text(const struct addrinfo *a, char out[ADDRESS_MAX])
 {
     if (a->ai_family == AF_INET)
         return inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)a->ai_addr)->sin_addr, out, ADDRESS_MAX);
@@ -74,45 +70,221 @@ static const char *address_text(const struct evutil_addrinfo *a, char out[ADDRES
     return NULL;
 }
 
-static const char *pick(const struct evutil_addrinfo *list, unsigned attempt, char out[ADDRESS_MAX])
+static void find(const struct question *q, struct answer *out)
 {
-    unsigned n = 0;
-    for (const struct evutil_addrinfo *a = list; a; a = a->ai_next)
-        n++;
-    for (unsigned i = n ? attempt % n : 0; i > 0; i--)
-        list = list->ai_next;
-    return list ? address_text(list, out) : NULL;
+    const struct addrinfo hints = {.ai_family = q->family, .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP};
+    struct addrinfo *list = NULL;
+    out->family = q->family;
+    errno = 0;
+    out->failure = getaddrinfo(q->host, NULL, &hints, &list);
+    out->error = errno;
+    for (const struct addrinfo *a = out->failure ? NULL : list; a && out->n < RESOLVER_ADDRESSES_MAX; a = a->ai_next)
+        out->n += address_text(a, out->addresses[out->n]) != NULL;
+    if (!out->failure)
+        freeaddrinfo(list);
 }
 
-static void on_resolved(int result, struct evutil_addrinfo *list, void *arg)
+/* If nobody waits any more, the answer goes nowhere. */
+static void *run(void *arg)
 {
-    struct resolver *r = arg;
-    char text[ADDRESS_MAX];
-    if (result == EVUTIL_EAI_CANCEL)
-        return;
-    r->lookup = NULL;
-    const char *address = result == 0 ? pick(list, r->attempt, text) : NULL;
-    if (list)
-        evutil_freeaddrinfo(list);
-    r->fn(address, result != 0 ? evutil_gai_strerror(result) : "the host has no address", r->arg);
+    struct question *q = arg;
+    struct answer answer = {.n = 0};
+    find(q, &answer);
+    (void)!send(q->says, &answer, sizeof answer, MSG_NOSIGNAL);
+    close(q->says);
+    free(q);
+    return NULL;
 }
 
-void resolver_start(struct resolver *r, const char *host, unsigned attempt)
+/* ---- asking ---- */
+
+static void begin(struct lookup *l, int family)
 {
-    const struct evutil_addrinfo hints = {
-        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP};
-    if (!r->dns) {
-        r->dns = evdns_base_new(r->base, EVDNS_BASE_DISABLE_WHEN_INACTIVE);
-        if (r->dns)
-            evdns_base_resolv_conf_parse(r->dns, DNS_OPTIONS_ALL, "/etc/resolv.conf");
-    }
-    if (!r->dns) {
-        r->fn(NULL, "out of memory", r->arg);
+    pthread_t thread;
+    struct question *q = malloc(sizeof *q + strlen(l->host) + 1);
+    if (!q)
+        return;
+    q->family = family;
+    strcpy(q->host, l->host);
+    q->says = fcntl(l->says, F_DUPFD_CLOEXEC, 0);
+    if (q->says >= 0 && thread_start(&thread, run, q) == MUSTER_OK) {
+        pthread_detach(thread);
+        l->n_under_way++;
         return;
     }
-    r->attempt = attempt;
-    /* If it answers before it returns, it returns NULL. */
-    struct evdns_getaddrinfo_request *lookup = evdns_getaddrinfo(r->dns, host, NULL, &hints, on_resolved, r);
-    if (lookup)
-        r->lookup = lookup;
+    if (q->says >= 0)
+        close(q->says);
+    free(q);
+}
+
+static void free_lookup(struct lookup *l)
+{
+    if (l->hears >= 0)
+        close(l->hears);
+    if (l->says >= 0)
+        close(l->says);
+    free(l->host);
+    free(l);
+}
+
+static struct lookup *new_lookup(const char *host)
+{
+    struct lookup *l = calloc(1, sizeof *l);
+    int ends[2] = {-1, -1};
+    if (!l)
+        return NULL;
+    l->host = strdup(host);
+    bool is_good = l->host && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0;
+    l->hears = ends[0];
+    l->says = ends[1];
+    l->began_ms = clock_ms();
+    if (is_good)
+        begin(l, AF_UNSPEC);
+    if (l->n_under_way > 0)
+        return l;
+    free_lookup(l);
+    return NULL;
+}
+
+static int64_t age_ms(const struct lookup *l)
+{
+    return clock_ms() - l->began_ms;
+}
+
+struct lookup *resolver_ask(struct resolver *r, const char *host, bool is_anew)
+{
+    struct lookup **at = &r->first, *l;
+    while (*at && strcmp((*at)->host, host) != 0)
+        at = &(*at)->next;
+    l = *at;
+    if (l && ((is_anew && l->was_told) || age_ms(l) >= PATIENCE_MS)) {
+        *at = l->next;
+        free_lookup(l);
+        l = NULL;
+    }
+    if (l || !(l = new_lookup(host)))
+        return l;
+    l->next = r->first;
+    r->first = l;
+    return l;
+}
+
+void resolver_forget(struct resolver *r)
+{
+    while (r->first) {
+        struct lookup *next = r->first->next;
+        free_lookup(r->first);
+        r->first = next;
+    }
+}
+
+/* ---- hearing ---- */
+
+static bool is_known(const struct lookup *l, const char *address)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (strcmp(l->addresses[i], address) == 0)
+            return true;
+    return false;
+}
+
+static void hear(struct lookup *l, const struct answer *a)
+{
+    for (size_t i = 0; i < a->n && l->n < RESOLVER_ADDRESSES_MAX; i++)
+        if (!is_known(l, a->addresses[i]))
+            memcpy(l->addresses[l->n++], a->addresses[i], ADDRESS_MAX);
+    l->n_under_way--;
+    l->has_ended = l->has_ended || a->family == AF_UNSPEC || l->n_under_way == 0;
+    if (a->failure == EAI_SYSTEM) {
+        char text[100];
+        snprintf(l->why, sizeof l->why, "%s", strerror_r(a->error, text, sizeof text));
+    } else if (a->failure) {
+        snprintf(l->why, sizeof l->why, "%s", gai_strerror(a->failure));
+    }
+}
+
+bool lookup_step(struct lookup *l)
+{
+    struct answer a;
+    while (!l->has_ended && recv(l->hears, &a, sizeof a, MSG_DONTWAIT) == (ssize_t)sizeof a)
+        hear(l, &a);
+    if (!l->has_ended && !l->is_split && age_ms(l) >= BOTH_MS) {
+        l->is_split = true;
+        begin(l, AF_INET);
+        begin(l, AF_INET6);
+    }
+    if (!l->has_ended && age_ms(l) >= PATIENCE_MS) {
+        l->has_ended = true;
+        snprintf(l->why, sizeof l->why, "the name lookup has had no answer for %d s", PATIENCE_MS / 1000);
+    }
+    l->was_told = l->has_ended;
+    return l->has_ended;
+}
+
+int lookup_fd(const struct lookup *l)
+{
+    return l->hears;
+}
+
+int lookup_wait_ms(const struct lookup *l)
+{
+    int64_t left_ms = (l->is_split ? PATIENCE_MS : BOTH_MS) - age_ms(l);
+    return left_ms > 0 ? (int)left_ms : 0;
+}
+
+size_t lookup_n(const struct lookup *l)
+{
+    return l->n;
+}
+
+const char *lookup_why(const struct lookup *l)
+{
+    if (!l->has_ended)
+        return "the name lookup has no answer yet";
+    return *l->why ? l->why : "the host has no address";
+}
+
+/* ---- which address ---- */
+
+static uint64_t failed_at(const struct resolver *r, const char *address)
+{
+    for (size_t i = 0; i < RESOLVER_ADDRESSES_MAX; i++)
+        if (r->failures[i].at && strcmp(r->failures[i].address, address) == 0)
+            return r->failures[i].at;
+    return 0;
+}
+
+const char *resolver_pick(const struct resolver *r, const struct lookup *l, uint64_t since, size_t *n_others)
+{
+    const char *best = NULL;
+    uint64_t best_at = since + 1;
+    size_t n = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        uint64_t at = failed_at(r, l->addresses[i]);
+        n += at <= since;
+        if (at < best_at) {
+            best = l->addresses[i];
+            best_at = at;
+        }
+    }
+    *n_others = best ? n - 1 : 0;
+    return best;
+}
+
+void resolver_note_failure(struct resolver *r, const char *address)
+{
+    struct resolver_failure *place = r->failures;
+    if (!*address)
+        return;
+    for (size_t i = 0; i < RESOLVER_ADDRESSES_MAX; i++) {
+        struct resolver_failure *f = &r->failures[i];
+        if (f->at && strcmp(f->address, address) == 0) {
+            place = f;
+            break;
+        }
+        if (f->at < place->at)
+            place = f;
+    }
+    place->at = ++r->n_failures;
+    snprintf(place->address, sizeof place->address, "%s", address);
 }

@@ -51,11 +51,12 @@ bool connection_is_there(const struct muster_worker *w)
     return link_is_up(w->connection.data) || w->connection.is_replica;
 }
 
-/* Before the first registration a refusal is final: a wrong password does not mend itself. */
-static bool is_final(const struct muster_worker *w, int err)
+/* Before the first registration a refusal is final: a wrong password does not mend itself. Whatever else a server says,
+ * may pass, but for its version. */
+static bool is_final(const struct muster_worker *w, const struct link *link)
 {
-    return !w->was_started &&
-           (err == MUSTER_E_DENIED || err == MUSTER_E_FORMAT || err == MUSTER_E_EXISTS || err == MUSTER_E_INVALID);
+    bool may_pass = link_cause(link)->err == MUSTER_E_REDIS && !link_is_too_old(link);
+    return !w->was_started && link_is_hopeless(link) && !may_pass;
 }
 
 /* In one outage the reason is told again when another one is known, but not often. That nobody is there any more adds
@@ -87,7 +88,7 @@ static void went_down(struct muster_worker *w, const struct link *link, struct d
     const struct cause *cause = link_cause(link);
     if (w->state == WORKER_STOPPED || w->is_free_due)
         return;
-    bool is_over = is_final(w, cause->err) || (!w->was_started && link_is_too_old(link));
+    bool is_over = is_final(w, link);
     if (!is_over && link_can_reconnect(link))
         tell_down(w, told, cause);
     tell_error(w, "%s", cause->text);
