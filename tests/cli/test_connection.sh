@@ -169,7 +169,7 @@ comm -23 "$tmp/help" "$tmp/table" >"$tmp/missing"
 if command -v python3 >"$tmp/out"; then
     start_full_socket "$tmp/full.sock"
     check_exit 75 env -u MUSTER_PASSWORD_FILE MUSTER_URL="unix://$tmp/full.sock" "$MUSTER" queues --timeout 300ms
-    check_err 'so many wait for a connection'
+    check_err 'too many wait for a connection'
     start waits env -u MUSTER_PASSWORD_FILE MUSTER_URL="unix://$tmp/full.sock" "$MUSTER" queues --timeout 5m
     kill "${pids[full]}"
     wait "${pids[full]}" 2>/dev/null || true

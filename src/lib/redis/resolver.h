@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a host's name to addresses, by getaddrinfo(), for every kind of connection: so all of them know what the system's
- * name service knows, and each lookup asks it anew.
- *
- * It can be neither ended nor bounded, and may take a minute. So each one runs on a thread of its own, which shares
- * nothing with its owner: it sends what it has found over a socket, and ends. The owner may be gone by then.
- *
- * getaddrinfo() asks for both families and waits for both, but there are name servers that drop the questions for one
- * of them. So when it has not answered after a moment, each family is asked for alone, too, and what is there counts.
+ * The lookups of one owner, a link or a blocking connection: so all of them know what the system's name service knows,
+ * and each attempt asks it anew. And which of a host's addresses is tried next.
  *
  * A lookup goes on while its owner gives up waiting, or tries another host. When it asks for the same host again, it
  * gets the same lookup, until it was told how that ended. Nothing is kept longer.
@@ -15,16 +9,11 @@
 #ifndef RESOLVER_H
 #define RESOLVER_H
 
-#include <netinet/in.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#define ADDRESS_MAX INET6_ADDRSTRLEN
-/* So many addresses of a host are looked at: the first ones. */
-#define RESOLVER_ADDRESSES_MAX 64
+#include "redis/lookup.h"
 
-struct lookup;
+#define RESOLVER_HOSTS_MAX 8
 
 /* An address that was of no use: the later, the larger is `at`. */
 struct resolver_failure {
@@ -34,8 +23,9 @@ struct resolver_failure {
 
 /* All 0: has nothing yet. */
 struct resolver {
-    struct lookup *first;
-    struct resolver_failure failures[RESOLVER_ADDRESSES_MAX];
+    struct lookup *lookups[RESOLVER_HOSTS_MAX]; /* of several hosts */
+    size_t next;                                /* the place of the next one */
+    struct resolver_failure failures[LOOKUP_ADDRESSES_MAX];
     uint64_t n_failures;
 };
 
@@ -53,13 +43,5 @@ void resolver_forget(struct resolver *r);
 const char *resolver_pick(const struct resolver *r, const struct lookup *l, uint64_t since, size_t *n_others);
 /* Nobody answers there, it refuses, or it is no master: the others come first from now on. "": nothing. */
 void resolver_note_failure(struct resolver *r, const char *address);
-
-/* Look what has come, when lookup_fd() is readable or lookup_wait_ms() have passed. Has it ended? */
-bool lookup_step(struct lookup *l);
-int lookup_fd(const struct lookup *l);
-int lookup_wait_ms(const struct lookup *l);
-size_t lookup_n(const struct lookup *l);
-/* Why it has no address. Of one that has not ended: that there is no answer yet. */
-const char *lookup_why(const struct lookup *l);
 
 #endif
