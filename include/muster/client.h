@@ -115,6 +115,8 @@ struct muster_client_options {
      *
      *     tls_ca=FILE            the CA to trust, a file or a directory; else those of the system
      *     tls_cert=FILE, tls_key=FILE  the client's own certificate and its key
+     *                            (these files, and those of the system, are read again for a new connection when they
+     *                            have changed or the last handshake failed, so they may be renewed while programs run)
      *     tls_server_name=NAME   whom the certificate must name; else the host
      *     tls_insecure=1         no certificate is verified: whoever is in between can read and change all
      *     sentinel_user=USER, sentinel_password=PASSWORD  the sentinels' login; `user` and `password` are the master's

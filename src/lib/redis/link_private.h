@@ -97,7 +97,7 @@ struct link {
     struct event *looker;      /* hears of it */
     char address[ADDRESS_MAX]; /* of the host, which is tried; "": none is */
     size_t n_addresses;        /* of the host that was looked up last, beside this one */
-    struct tls_context *tls;   /* made when it is first needed */
+    struct tls_context *tls;   /* of the last connection */
     unsigned attempts;
     struct place place; /* where it is, or goes next */
     bool is_sent_on;    /* this break leads there at once */

@@ -37,7 +37,7 @@ struct redis {
     struct redisContext *borrowed;
     bool stays_at_sentinel;
     struct url url;
-    struct tls_context *tls; /* made when it is first needed */
+    struct tls_context *tls; /* of the last connection */
     char *prefix;
     char *format_key;
     enum redis_format format;

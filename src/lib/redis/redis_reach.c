@@ -109,9 +109,9 @@ static int connect_by_name(struct redis *r, const struct place_target *to)
 static int prepare_tls(struct redis *r)
 {
     char why[400];
-    if (!r->url.tls.is_on || r->tls)
+    if (!r->url.tls.is_on)
         return MUSTER_OK;
-    int err = tls_context_new(&r->tls, &r->url.tls, why, sizeof why);
+    int err = tls_context_renew(&r->tls, &r->url.tls, why, sizeof why);
     if (err != MUSTER_OK)
         redis_error_set(r, "%s", err == MUSTER_E_NOMEM ? "out of memory" : why);
     return err;
