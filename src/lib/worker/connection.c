@@ -7,6 +7,10 @@
  *     then on), so that nothing which a dead connection still delivers can count. Then unanswered ends are sent again,
  *     and the worker takes.
  *   - On each confirmed subscription: a read-back, because hand-overs may have been missed; then the worker takes.
+ *   - Both must be at the same server. The same name proves nothing: it may lead to another server by now, and a replica
+ *     passes on what its master publishes, hand-overs too that nobody heard there and that were undone. So the heartbeat
+ *     says how many heard its echo where it was published. If nobody did, the subscription is made anew; if that does
+ *     not help, both are. Until somebody did, messages start nothing: they are reasons for a read-back.
  *   - A master that a Sentinel has replaced goes on for a while, and at the new one the worker has no heartbeat: its peers
  *     there would take it for dead. So a lookout asks the Sentinel.
  *   - Registration waits for the confirmed subscription: from its first moment on, hand-overs reach the worker.
@@ -34,7 +38,7 @@ static void tell_up(struct muster_worker *w)
 {
     struct connection *c = &w->connection;
     bool was_told = c->data_down_told.err || c->subscription_down_told.err;
-    if (was_told && link_is_up(c->data) && c->is_subscribed && !c->is_replica) {
+    if (was_told && link_is_up(c->data) && c->is_subscribed && !c->is_replica && c->n_elsewhere == 0) {
         c->data_down_told = c->subscription_down_told = (struct down_told){.err = MUSTER_OK};
         tell_event(w, MUSTER_EVENT_UP, MUSTER_OK, NULL, NULL);
     }
@@ -100,14 +104,18 @@ static void went_down(struct muster_worker *w, const struct link *link, struct d
 static void on_data_down(void *arg, int err, const char *text)
 {
     struct muster_worker *w = arg;
-    w->connection.is_read_back = false;
+    w->connection.is_read_back = w->connection.is_ear_here = false;
     w->connection.is_replica = err == MUSTER_E_BUSY && strstr(text, LINK_READONLY);
     went_down(w, w->connection.data, &w->connection.data_down_told);
 }
 
 static void note_subscribed(struct muster_worker *w, bool is_subscribed)
 {
-    w->connection.is_subscribed = is_subscribed;
+    struct connection *c = &w->connection;
+    if (is_subscribed != c->is_subscribed)
+        c->ear = is_subscribed ? ++c->n_ears : 0;
+    c->is_subscribed = is_subscribed;
+    c->is_ear_here &= is_subscribed;
     figures_set(&w->figures.subscribed, is_subscribed);
 }
 
@@ -130,6 +138,29 @@ void connection_out_of_step(struct muster_worker *w)
 {
     if (w->connection.is_read_back)
         begin_connection(w);
+}
+
+/* At once, unless two in a row were not counted: then the next heartbeat is soon enough. */
+bool connection_should_ask(const struct muster_worker *w)
+{
+    return w->connection.ear && !w->connection.is_ear_here && w->connection.n_elsewhere < 2;
+}
+
+bool connection_counted(struct muster_worker *w, unsigned ear, uint64_t n)
+{
+    struct connection *c = &w->connection;
+    if (!c->ear)
+        return true;
+    if (c->ear != ear)
+        return false;
+    c->is_ear_here = n > 0;
+    c->n_elsewhere = c->is_ear_here ? 0 : c->n_elsewhere + 1;
+    if (c->n_elsewhere > 0)
+        link_break(c->subscription, MUSTER_E_BUSY, "the server that the data connection leads to does not count it");
+    if (c->n_elsewhere > 1)
+        link_break(c->data, MUSTER_E_BUSY, "the subscription leads to another server again");
+    tell_up(w);
+    return true;
 }
 
 /* Connections that were handed in may differ; by a URL both are in its database. */
@@ -160,9 +191,6 @@ static void on_data_up(void *arg)
     figures_add(&w->figures.data_reconnects, w->connection.data_was_up);
     w->connection.data_was_up = true;
     script_root_init(&w->root, w->prefix, link_db(w->connection.data));
-    /* It may be the same name. A message that a replica passes on would start what its master has undone. */
-    if (w->connection.is_replica)
-        link_break(w->connection.subscription, MUSTER_E_BUSY, LINK_READONLY);
     link_follow(w->connection.subscription, w->connection.data);
     tell_up(w);
     too_large_ask(w);
