@@ -7,10 +7,9 @@
  *     then on), so that nothing which a dead connection still delivers can count. Then unanswered ends are sent again,
  *     and the worker takes.
  *   - On each confirmed subscription: a read-back, because hand-overs may have been missed; then the worker takes.
- *   - Both must be at the same server. The same name proves nothing: it may lead to another server by now, and a replica
- *     passes on what its master publishes, hand-overs too that nobody heard there and that were undone. So the heartbeat
- *     says how many heard its echo where it was published. If nobody did, the subscription is made anew; if that does
- *     not help, both are. Until somebody did, messages start nothing: they are reasons for a read-back.
+ *   - Both must be at the same server (pair.h): a replica passes on what its master publishes, hand-overs too that nobody
+ *     heard there and that were undone. A heartbeat says how many heard its echo where it was published. Until somebody
+ *     did, messages start nothing: they are reasons for a read-back.
  *   - A master that a Sentinel has replaced goes on for a while, and at the new one the worker has no heartbeat: its peers
  *     there would take it for dead. So a lookout asks the Sentinel.
  *   - Registration waits for the confirmed subscription: from its first moment on, hand-overs reach the worker.
@@ -38,7 +37,7 @@ static void tell_up(struct muster_worker *w)
 {
     struct connection *c = &w->connection;
     bool was_told = c->data_down_told.err || c->subscription_down_told.err;
-    if (was_told && link_is_up(c->data) && c->is_subscribed && !c->is_replica && c->n_elsewhere == 0) {
+    if (was_told && link_is_up(c->data) && c->is_subscribed && !c->is_replica && c->pair.n_elsewhere == 0) {
         c->data_down_told = c->subscription_down_told = (struct down_told){.err = MUSTER_OK};
         tell_event(w, MUSTER_EVENT_UP, MUSTER_OK, NULL, NULL);
     }
@@ -104,18 +103,15 @@ static void went_down(struct muster_worker *w, const struct link *link, struct d
 static void on_data_down(void *arg, int err, const char *text)
 {
     struct muster_worker *w = arg;
-    w->connection.is_read_back = w->connection.is_ear_here = false;
+    w->connection.is_read_back = w->connection.pair.is_here = false;
     w->connection.is_replica = err == MUSTER_E_BUSY && strstr(text, LINK_READONLY);
     went_down(w, w->connection.data, &w->connection.data_down_told);
 }
 
 static void note_subscribed(struct muster_worker *w, bool is_subscribed)
 {
-    struct connection *c = &w->connection;
-    if (is_subscribed != c->is_subscribed)
-        c->ear = is_subscribed ? ++c->n_ears : 0;
-    c->is_subscribed = is_subscribed;
-    c->is_ear_here &= is_subscribed;
+    w->connection.is_subscribed = is_subscribed;
+    pair_subscribed(&w->connection.pair, is_subscribed);
     figures_set(&w->figures.subscribed, is_subscribed);
 }
 
@@ -140,27 +136,11 @@ void connection_out_of_step(struct muster_worker *w)
         begin_connection(w);
 }
 
-/* At once, unless two in a row were not counted: then the next heartbeat is soon enough. */
-bool connection_should_ask(const struct muster_worker *w)
+bool connection_counted(struct muster_worker *w, unsigned subscription, uint64_t n)
 {
-    return w->connection.ear && !w->connection.is_ear_here && w->connection.n_elsewhere < 2;
-}
-
-bool connection_counted(struct muster_worker *w, unsigned ear, uint64_t n)
-{
-    struct connection *c = &w->connection;
-    if (!c->ear)
-        return true;
-    if (c->ear != ear)
-        return false;
-    c->is_ear_here = n > 0;
-    c->n_elsewhere = c->is_ear_here ? 0 : c->n_elsewhere + 1;
-    if (c->n_elsewhere > 0)
-        link_break(c->subscription, MUSTER_E_BUSY, "the server that the data connection leads to does not count it");
-    if (c->n_elsewhere > 1)
-        link_break(c->data, MUSTER_E_BUSY, "the subscription leads to another server again");
+    bool is_known = pair_counted(&w->connection.pair, subscription, n);
     tell_up(w);
-    return true;
+    return is_known;
 }
 
 /* Connections that were handed in may differ; by a URL both are in its database. */
@@ -261,6 +241,7 @@ int connection_new(struct muster_worker *w, const struct muster_worker_options *
     err = link_new(&w->connection.subscription, &lo);
     if (err != MUSTER_OK)
         link_forget_handed_in(w->connection.data);
+    w->connection.pair = (struct pair){.asks = w->connection.data, .hears = w->connection.subscription};
     if (err != MUSTER_OK || o->data || o->subscription || !lo.url)
         return err;
     return lookout_new(&w->connection.lookout, w->base, url,

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "redis/lookout.h"
+#include "redis/pair.h"
 
 /* What DOWN told of a connection in this outage. */
 struct down_told {
@@ -23,10 +24,7 @@ struct connection {
     struct link *subscription;
     struct lookout *lookout; /* NULL: no Sentinel names the master, or connections were handed in */
     bool is_subscribed;      /* all channels of this connection's first subscription are confirmed */
-    unsigned ear;            /* which subscription it is; 0: there is none */
-    unsigned n_ears;         /* so many there were */
-    bool is_ear_here;        /* the server that the data connection is at has counted it as a receiver */
-    unsigned n_elsewhere;    /* subscriptions in a row that were not counted */
+    struct pair pair;        /* both of them: are they at the same server? */
     /* A read-back has announced this data connection: nothing from an older one can count. registration.c and
      * readback.c set it. */
     bool is_read_back;
@@ -48,11 +46,8 @@ bool connection_can_call(const struct muster_worker *w);
 bool connection_is_there(const struct muster_worker *w);
 /* A write of this data connection was accepted. */
 void connection_accepted(struct muster_worker *w);
-/* Has its server still to say, and at once, whether it counts this subscription? */
-bool connection_should_ask(const struct muster_worker *w);
-/* The data connection's server says how many heard a message on the worker's own channel, published when `ear` was the
- * subscription. Nobody: it listens at another server. False: the subscription is another one now, so that says nothing. */
-bool connection_counted(struct muster_worker *w, unsigned ear, uint64_t n);
+/* A heartbeat's answer, which tells how many heard its echo; pair_counted() says what it returns. */
+bool connection_counted(struct muster_worker *w, unsigned subscription, uint64_t n);
 /* Redis knows another connection number than this one: begin like a new connection, with a higher number. Several calls
  * of the old number may be refused; only the first one counts. */
 void connection_out_of_step(struct muster_worker *w);

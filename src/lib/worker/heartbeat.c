@@ -90,7 +90,8 @@ static void note_confirmed(struct muster_worker *w, uint64_t token, uint64_t hel
     fence_confirm(w, w->heartbeat.sent_ms);
     risk_look(w);
     w->heartbeat.echo = (struct echo_wait){.waits = true, .token = token, .held = held};
-    w->heartbeat.must_ask_again = !connection_counted(w, w->heartbeat.ear, n_ears) && connection_should_ask(w);
+    w->heartbeat.must_ask_again =
+        !connection_counted(w, w->heartbeat.subscription, n_ears) && pair_should_ask(&w->connection.pair);
     w->heartbeat.echo.waits = !w->heartbeat.must_ask_again; /* it may have been published before the subscription */
 }
 
@@ -235,7 +236,7 @@ void heartbeat_now(struct muster_worker *w)
     if (h->is_tenth)
         w->probe.failed_in_a_row = 0;
     h->sent_ms = clock_ms();
-    h->ear = w->connection.ear;
+    h->subscription = w->connection.pair.subscription;
     h->in_flight = !h->is_tenth && probe_may_do(w) && probe_begin(w);
     figures_add(&w->figures.probes, h->in_flight);
     if (!h->in_flight)
