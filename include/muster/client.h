@@ -915,7 +915,8 @@ typedef int muster_queue_event_fn(const struct muster_queue_event *event, void *
  *   MUSTER_E_TIMEOUT  `wait_ms` is over
  *   MUSTER_E_INVALID  the queue's name or wait_ms
  *   MUSTER_E_STATE    the client's connection was passed in
- *   MUSTER_E_CONN     the connection broke, Redis did not answer in time, or a Sentinel names another master now
+ *   MUSTER_E_CONN     the connection broke, Redis did not answer in time, a Sentinel names another master now, or the
+ *                     other connection leads to another server now: what happens there is not heard here
  */
 MUSTER_API int muster_queue_listen(struct muster_client *c, const char *queue, int64_t wait_ms, int (*ready)(void *arg),
                                    muster_queue_event_fn *fn, void *arg) MUSTER_MUST_CHECK;

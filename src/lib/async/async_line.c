@@ -232,6 +232,7 @@ static void on_up(void *arg)
 {
     struct muster_async *a = arg;
     a->line.was_up = true;
+    pair_ask(&a->watches.pair);
     a->line.claim = link_is_format_known(a->line.link) && !a->line.confirm.fsync ? ASYNC_CLAIMED : ASYNC_UNCLAIMED;
     async_line_go_on(a);
 }

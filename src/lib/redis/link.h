@@ -93,6 +93,9 @@ const struct place *link_place(const struct link *l);
 /* Break the connection and make a new one. It is only noted here, and carried out by the loop. */
 void link_break(struct link *l, int err, const char *why);
 
+/* The server is not the right one, E_BUSY: break the connection, with `answers_first` when all is answered. */
+void link_leave(struct link *l, const char *why);
+
 /* Close for good: no attempt follows and `down` is not called. Outstanding commands get their NULL. */
 void link_close(struct link *l);
 

@@ -20,6 +20,7 @@
 #include "redis/cause.h"
 #include "redis/interrupt.h"
 #include "redis/master.h"
+#include "redis/pair.h"
 #include "redis/place.h"
 #include "redis/redis.h"
 #include "redis/resolver.h"
@@ -78,6 +79,10 @@ struct redis {
     int64_t master_due_ms;  /* when it asks a sentinel where the master is; 0: never */
     struct redis *sentinel; /* which it asks; NULL: it has asked none yet */
     struct master master;
+    char ear[EAR_MAX];    /* a channel that nobody else hears: is it at the same server? */
+    int64_t ear_due_ms;   /* when it is asked who hears it */
+    unsigned ear_asked;   /* over which connection it was */
+    unsigned n_elsewhere; /* of the connection for which others listen: in a row, that were not at the same server */
 };
 
 /* ---- redis.c ---- */

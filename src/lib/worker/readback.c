@@ -130,7 +130,7 @@ static void apply(struct muster_worker *w, const struct redisReply *reply, const
     resume_apply_readback(w);
     serve_announce(w);
     turn_want_take(w); /* the round that follows goes on with queues that are being left, too */
-    if (is_new_connection)
+    if (is_new_connection || pair_should_ask(&w->connection.pair))
         heartbeat_now(w);
     if (w->state == WORKER_LEAVING)
         registration_end(w);
