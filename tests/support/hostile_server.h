@@ -25,9 +25,14 @@ struct hostile_spec {
     const char *constant, *only;
 };
 
-/* `fastest` is the most commands within one second. */
+/*
+ *   fastest     the most commands within one second
+ *   refuses_in  that of so many commands from now on is not passed on to the real Redis, but gets the error `refusal`,
+ *               once; 0: none is
+ */
 struct hostile_counts {
-    _Atomic uint64_t commands, replies, nonsense, fastest;
+    _Atomic uint64_t commands, replies, nonsense, fastest, refuses_in;
+    char refusal[128];
 };
 
 struct hostile_server {

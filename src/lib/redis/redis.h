@@ -139,7 +139,9 @@ void redis_confirm_read(struct redis *r, unsigned connection, struct redis_confi
 void redis_confirm_skip(struct redis *r);
 
 /* Pipelining: send without waiting, then read the answers in order. After an error it is unknown what Redis has done,
- * and the connection is unusable until the next redis_call() or redis_append() connects again. */
+ * and the connection is unusable until the next redis_call() or redis_append() connects again. Answers need not be
+ * read: the next call that is sent drops those of the one before. So one that asks in REDIS_ANY_ORDER asks for all before
+ * it reads the first answer. */
 int redis_append(struct redis *r, struct command *c);
 /* May the server that it talks to change, because a slot may? */
 bool redis_is_at_cluster(const struct redis *r);
