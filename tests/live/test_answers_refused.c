@@ -103,6 +103,53 @@ static bool refuse_one(struct stage *t, const struct blocking_call *call, uint64
     return was_refused;
 }
 
+/* ---- enqueueing ---- */
+
+#define MANY 3000
+
+struct adding {
+    size_t n;
+    bool at_front;
+};
+
+/* Returns whether the call asks for so many. */
+static bool refuse_adding(struct stage *t, const struct adding *adding, uint64_t nth, const char *refusal)
+{
+    static struct muster_bytes tasks[MANY];
+    const struct muster_enqueue_options o = {.size = sizeof o, .at_front = adding->at_front};
+    uint64_t waiting = 0;
+    for (size_t i = 0; i < adding->n; i++)
+        tasks[i] = (struct muster_bytes){"t", 1};
+    raw_do(t->scene->server->redis, "DEL %s:queues:many", t->scene->prefix);
+    assert_ok(muster_task_enqueue(t->client, "many", "t", 1, NULL)); /* so that the next one may go plainly */
+    snprintf(t->redis.counts->refusal, sizeof t->redis.counts->refusal, "%s", refusal);
+    t->redis.counts->refuses_in = nth;
+    int err = muster_task_enqueue_many(t->client, "many", tasks, adding->n, &o, &waiting);
+    bool was_refused = atomic_exchange(&t->redis.counts->refuses_in, 0) == 0;
+    int64_t added = raw_int(t->scene->server->redis, "LLEN %s:queues:many", t->scene->prefix) - 1;
+    bool is_all = added == (int64_t)adding->n;
+    if (is_all != (err == MUSTER_OK) || (adding->n <= MUSTER_ENQUEUE_ATOMIC_TASKS && !is_all && added != 0))
+        fail_msg("%d tasks, answer %d refused (%.20s): %s, and %d of them are there", (int)adding->n, (int)nth, refusal,
+                 muster_err_name(err), (int)added);
+    if (is_all && waiting != adding->n + 1)
+        fail_msg("%d tasks, answer %d refused: %d wait", (int)adding->n, (int)nth, (int)waiting);
+    return was_refused;
+}
+
+static void an_enqueue_that_is_refused_is_told_so_and_no_other_one(void **state)
+{
+    static const struct adding ways[] = {{1, false}, {1, true}, {2, false}, {MANY, false}, {MANY, true}};
+    struct stage *t = begin(*state);
+    raw_do(t->scene->server->redis, "HSET %s:queue:many listen 99999999999999", t->scene->prefix);
+    for (size_t w = 0; w < N_OF(ways); w++)
+        for (size_t r = 0; r < N_OF(refusals); r++)
+            for (uint64_t nth = 1; refuse_adding(t, &ways[w], nth, refusals[r]); nth++)
+                ;
+    end(t);
+}
+
+/* ---- all calls ---- */
+
 /* It looks at Redis for a second. */
 static bool is_slow(const struct blocking_call *call)
 {
@@ -124,6 +171,7 @@ static void each_call_has_its_own_answers_whatever_was_refused_before(void **sta
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        live_test(an_enqueue_that_is_refused_is_told_so_and_no_other_one),
         live_test(each_call_has_its_own_answers_whatever_was_refused_before),
     };
     return scene_run(tests, argc, argv);

@@ -177,6 +177,12 @@ bool redis_take_interrupt_back(struct redis *r)
     return interrupt_take(r->interrupt);
 }
 
+void redis_pass_over(struct redis *r, int err)
+{
+    if (err == MUSTER_E_INTERRUPTED)
+        redis_interrupt(r);
+}
+
 int redis_check_interrupt(struct redis *r)
 {
     if (!interrupt_take(r->interrupt))

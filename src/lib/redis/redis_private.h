@@ -116,8 +116,6 @@ void redis_asked_init(struct redis *r);
 void redis_asked_clear(struct redis *r);
 /* Something was said that has one answer. */
 int redis_asked_add(struct redis *r);
-/* The last of them is about those before it: it is sent again after them, too. */
-void redis_asked_follow(struct redis *r);
 /* What a call has left unread, because it ended early, is read and dropped: no other call may take it for its own.
  * MUSTER_OK, or E_INTERRUPTED. */
 int redis_asked_finish(struct redis *r);
