@@ -199,7 +199,8 @@ MUSTER_API void muster_client_free(struct muster_client *c);
  * and a call of several steps has done some of them. But muster_lease_take() leaves nothing taken that `fn` did not
  * get: before it returns, it gives back what Redis took. If Redis does not answer within a second, or another
  * interrupt comes, that is left to the client's next take, or to muster_client_free(), which no interrupt ends; the
- * words of muster_client_error() say which. An enqueue that was done, but not confirmed, is E_UNCONFIRMED.
+ * words of muster_client_error() say which. An enqueue that was done, but not confirmed, is E_UNCONFIRMED, and
+ * the interrupt stays.
  *
  * The client can be used as before. Its next call makes a new connection if an answer was to come on the old one. A
  * connection that was passed in is broken then.

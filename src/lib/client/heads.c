@@ -98,10 +98,8 @@ static int ask_whole(struct muster_client *c, const char *const *ids, size_t n, 
     }
     if (err != MUSTER_OK)
         return err;
-    for (size_t i = 0; i < n; i++) {
-        int read = ids[i] ? page_read_parts(c, ids[i], &replies[i], 1) : MUSTER_OK;
-        err = err == MUSTER_OK ? read : err;
-    }
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++)
+        err = ids[i] ? page_read_parts(c, ids[i], &replies[i], 1) : MUSTER_OK;
     return err;
 }
 

@@ -48,6 +48,7 @@ void redis_asked_clear(struct redis *r)
     }
     r->asked_end = &r->asked;
     r->asked_bytes = 0;
+    r->is_read_from = false;
 }
 
 int redis_asked_add(struct redis *r)
@@ -213,9 +214,20 @@ int redis_asked_read(struct redis *r, struct redisReply **reply)
     if (!reply_is_passing(*reply)) /* it goes on: so what comes after has its time, too */
         redis_begin_time(r);
     r->asked = first->next;
+    r->is_read_from = r->asked != NULL;
     r->asked_bytes -= first->len;
     if (!r->asked)
         r->asked_end = &r->asked;
     free(first);
     return MUSTER_OK;
+}
+
+/* Their answers come before that of the next command. Without a connection they do not come any more. */
+int redis_asked_finish(struct redis *r)
+{
+    int err = r->asked && redis_is_connected(r) ? read_rest(r) : MUSTER_OK;
+    if (err != MUSTER_OK)
+        redis_leave(r);
+    redis_asked_clear(r);
+    return err == MUSTER_E_INTERRUPTED ? err : MUSTER_OK;
 }

@@ -221,6 +221,11 @@ static int connect_borrowed(struct redis *r)
     return err;
 }
 
+bool redis_is_connected(const struct redis *r)
+{
+    return r->wire && (!r->borrowed || wire_fd(r->wire) == r->borrowed->fd);
+}
+
 int redis_connect(struct redis *r)
 {
     bool goes_on = false;
@@ -231,7 +236,7 @@ int redis_connect(struct redis *r)
     int err = r->asked ? MUSTER_OK : redis_check_interrupt(r);
     if (err != MUSTER_OK)
         return err; /* nothing was sent yet */
-    if (r->wire && (r->borrowed ? wire_fd(r->wire) != r->borrowed->fd : was_closed_while_idle(r)))
+    if (r->wire && (!redis_is_connected(r) || (!r->borrowed && was_closed_while_idle(r))))
         redis_leave(r);
     if (!r->asked)
         redis_begin_time(r);
@@ -260,7 +265,9 @@ int redis_claim_format(struct redis *r)
     struct redisReply *reply;
     if (r->wire && r->is_greeted && r->is_format_known)
         return MUSTER_OK; /* the next call looks whether it is still connected */
-    int err = redis_connect(r);
+    int err = redis_asked_finish(r);
+    if (err == MUSTER_OK)
+        err = redis_connect(r);
     if (err != MUSTER_OK || r->is_format_known)
         return err;
     struct command c = COMMAND_EMPTY;

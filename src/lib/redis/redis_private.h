@@ -49,6 +49,7 @@ struct redis {
     struct place place;               /* where it is connected, or goes next */
     struct asked *asked, **asked_end; /* commands whose answers were not read yet, in their order */
     size_t asked_bytes;               /* of them all */
+    bool is_read_from;                /* answers to commands that were sent together with these were read */
     int64_t until_ms;                 /* they are sent again until then, if they are not executed */
     unsigned n_moves;                 /* how often MOVED was followed since this time began */
     bool is_once;                     /* what was refused is not sent again at all */
@@ -126,8 +127,9 @@ void redis_asked_init(struct redis *r);
 void redis_asked_clear(struct redis *r);
 /* Something was said that has one answer. */
 int redis_asked_add(struct redis *r);
-/* The last of them is about those before it: it is sent again after them, too. */
-void redis_asked_follow(struct redis *r);
+/* What a call has left unread, because it ended early, is read and dropped: no other call may take it for its own.
+ * MUSTER_OK, or E_INTERRUPTED. */
+int redis_asked_finish(struct redis *r);
 /* The answer to the first of them, which is forgotten. If Redis has not executed it, for a reason that passes, it is
  * sent again until the time is over. */
 int redis_asked_read(struct redis *r, struct redisReply **reply);
@@ -151,6 +153,9 @@ void redis_note_cause(struct redis *r, int err, enum cause_rank rank);
 size_t redis_n_places(const struct redis *r);
 
 /* ---- redis_connect.c ---- */
+
+/* Is there a connection? The owner of a borrowed one may have made a new one since. */
+bool redis_is_connected(const struct redis *r);
 
 /* Connect and greet, if it is not connected. Where there are several places, or the server refuses for a reason that
  * passes, it tries until `until_ms`. */
