@@ -180,7 +180,9 @@ enum muster_event_type {
 
     /* Redis refused a call; `err` and `text` say why. The worker goes on and tries again. With MUSTER_E_TOO_BIG it is a
      * process that this Redis does not let through for its size, and that fails, group "too-large": its result, which is
-     * lost then, or its task, which no handler has had. `text` names the process and how many bytes. */
+     * lost then, or its task, which no handler has had. `text` names the process and how many bytes. Or the system refused
+     * something: with MUSTER_E_NOMEM it lacks what a command needs; with MUSTER_E_DENIED and a process that one's command
+     * takes no signal (see struct muster_command). */
     MUSTER_EVENT_REFUSED,
 
     /* A former holder of `process` died. So the process runs alone, and that takes long: it has waited for 30 s until
@@ -403,7 +405,8 @@ MUSTER_API const char *muster_worker_options_check(const struct muster_worker_op
 
 /*
  * Free the worker at once, without telling Redis: its peers give back what it holds when its ttl has passed. To leave
- * politely, stop it first and free it after MUSTER_EVENT_STOPPED. Commands that it runs are killed. Processes that
+ * politely, stop it first and free it after MUSTER_EVENT_STOPPED. Commands that it runs are killed; one that is still
+ * there a second later, because it hangs in the kernel or is another user's, is left, and the log names it. Processes that
  * answered MUSTER_LATER, or that muster_worker_next() has handed out, end with the worker: their pointers are dead, and
  * so are items and the descriptor. Handlers on threads are told MUSTER_STOP_LOST, and this call waits for them. NULL is
  * allowed.
@@ -501,7 +504,11 @@ enum muster_on_stderr {
  * it keeps the group "no-child".
  *
  * A child is told to stop when its task was cancelled or lost, is past its limit, or at the end of a drain. It then
- * gets SIGTERM, and after `grace_ms` SIGKILL, with its whole process group. If it does not exit with 0, its task is
+ * gets SIGTERM, and after `grace_ms` SIGKILL: the child, wherever it has moved, and the process group that it was started
+ * in. What it has started in other groups (setsid, `set -m`) is for it to end. If it was told to move before, it gets
+ * SIGTERM again, and has `grace_ms` from then on. When a child that was told anything has exited, the rest of its group
+ * gets SIGKILL. A child that takes no signal, because another user runs it, is told (MUSTER_EVENT_REFUSED, E_DENIED) and
+ * waited for: its task must not start elsewhere meanwhile. If it does not exit with 0, its task is
  * given back; a cancelled task is then gone.
  */
 struct muster_command {

@@ -33,8 +33,8 @@
  *   risk.c              whether this Redis would lose tasks when it is full
  *   stop.c              the wish to stop, the drain, the moment to leave; burst.c: nothing is left to do
  *   executor_*.c        how handlers run: inline, on threads (ring.c: what has begun waits there for one), as child
- *                       processes (command_setup.c: which, spawn.c starts them, output.c reads what they print); or
- *                       that the program takes what there is (executor_next.c)
+ *                       processes (command_setup.c: which, spawn.c starts them, output.c reads what they print, child.c
+ *                       ends them); or that the program takes what there is (executor_next.c)
  *   outbox.c            what lies ready for a program with a loop of its own; outbox_item.c: its events and answers
  */
 #ifndef WORKER_H
@@ -45,6 +45,7 @@
 #include "base/sized.h"
 #include "worker/burst.h"
 #include "worker/calls.h"
+#include "worker/child.h"
 #include "worker/connection.h"
 #include "worker/crons.h"
 #include "worker/ended.h"
@@ -147,6 +148,7 @@ struct muster_worker {
     struct too_large too_large;
     struct processes processes;
     struct outputs outputs;
+    struct children children;
     struct suspects suspects;
     struct stop stop;
     struct burst burst;
