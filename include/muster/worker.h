@@ -138,7 +138,8 @@ enum muster_event_type {
     /* The ttl passed without a confirmed heartbeat. No handler starts until a heartbeat is confirmed. */
     MUSTER_EVENT_DOUBT,
 
-    /* The registration is gone: the worker's tasks are in other hands, or will be. The worker registers again. */
+    /* The registration is gone: the worker's tasks are in other hands, or will be. The worker registers again; or stops,
+     * if it was to: `text` says so. */
     MUSTER_EVENT_LOST,
 
     /* A connection to Redis broke or could not be made; `err` and `text` say why. The worker goes on trying. This event
@@ -194,7 +195,8 @@ enum muster_event_type {
      * front of that queue; `text` names it, and how many (option `resume`). */
     MUSTER_EVENT_NOT_RESUMED,
 
-    /* The worker has deregistered, or has given up (`err`). This is the last event; the worker may be freed. */
+    /* The worker has deregistered, or has given up: `err`, and `text` says why. None of its commands runs any more. This
+     * is the last event; the worker may be freed. */
     MUSTER_EVENT_STOPPED,
 
     /* Failures of `queue` were dropped for good, because its failed list is beyond a bound that was set; `text` says
@@ -725,7 +727,8 @@ MUSTER_API int muster_worker_set_pulse(struct muster_worker *w, int64_t every_ms
  * again until the drain time and one ttl are over; if it holds nothing, for one ttl, and without a connection for three
  * seconds at most. Then it ends with E_CONN, or with the error of the refusal, and its peers give back what it held. If a
  * key of a wrong type prevents that, it ends at once with E_REDIS; muster_worker_error() names the key, and the peers give
- * back what it held when that is mended.
+ * back what it held when that is mended. If it loses its registration before what runs has ended, it ends with E_GONE.
+ * It never ends while a command runs: commands have their grace in any case.
  *
  * Any thread, and from a signal handler: the call only leaves a note for the loop. MUSTER_EVENT_STOPPED tells when the
  * worker has stopped.
@@ -734,9 +737,10 @@ MUSTER_API int muster_worker_set_pulse(struct muster_worker *w, int64_t every_ms
  */
 MUSTER_API int muster_worker_stop(struct muster_worker *w, int drain_ms);
 
-/* The worker's id, and its last error in words for people ("" if none). The id is valid until the worker is freed, the
- * error until the next call or event. With `own_thread` any thread: on another one than the loop's the error is a copy,
- * valid until this thread's next call of this function. It is the worker's last one, whoever it was told. */
+/* The worker's id, and its last error in words for people ("" if none). After MUSTER_EVENT_STOPPED with an error it is
+ * why the worker has ended, whatever was refused since. The id is valid until the worker is freed, the error until the
+ * next call or event. With `own_thread` any thread: on another one than the loop's the error is a copy, valid until this
+ * thread's next call of this function. It is the worker's last one, whoever it was told. */
 MUSTER_API const char *muster_worker_id(const struct muster_worker *w);
 MUSTER_API const char *muster_worker_error(const struct muster_worker *w);
 

@@ -4,11 +4,13 @@
  * it does about SIGTERM. What cannot be ended is told, and holds nothing up.
  */
 #include <errno.h>
+#include <hiredis/async.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,7 +48,7 @@ int __wrap_pidfd_send_signal(int pidfd, int signo, siginfo_t *info, unsigned fla
 
 /* A child that writes its pid to a file of the scene's directory, and stays. */
 struct stayer {
-    char script[512], path[96];
+    char script[512], path[96], go[96];
     pid_t pid;
 };
 
@@ -240,6 +242,162 @@ static void free_kills_a_child_that_has_left_its_group(void **state)
     await_gone(s, &stayer);
 }
 
+/* ---- the registration is lost, or Redis, and the worker is to stop ---- */
+
+/* A command that cleans up when it is told to stop, until the test says that it has. */
+static void cleaner_init(struct scene *s, struct stayer *stayer)
+{
+    char trap[160];
+    static int n;
+    snprintf(trap, sizeof trap, "trap 'until test -e %s/go-%d; do sleep 0.02; done; exit 1' TERM;", s->server->dir,
+             ++n);
+    stayer_init(s, stayer, trap);
+    snprintf(stayer->go, sizeof stayer->go, "%s/go-%d", s->server->dir, n);
+}
+
+static const struct muster_command has_long_grace = {.grace_ms = LONG_MS};
+
+static struct live_worker *run_cleaner(struct scene *s, struct stayer *stayer)
+{
+    cleaner_init(s, stayer);
+    const char *const argv[] = {"sh", "-c", stayer->script, NULL};
+    return serve_stayer(s, stayer, argv, 900, has_long_grace);
+}
+
+static void let_it_end(const struct stayer *stayer)
+{
+    FILE *f = fopen(stayer->go, "w");
+    assert_non_null(f);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* The worker waits for it, and then stops with this error, and these words. */
+static void assert_waits(struct scene *s, struct live_worker *w, struct stayer *stayer, int err, const char *words)
+{
+    raw_do(s->server->redis, "PING");
+    run_loop(s->base, 100);
+    assert_false(w->has_stopped);
+    assert_false(is_gone(stayer));
+    let_it_end(stayer);
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", 1);
+    assert_true(is_gone(stayer));
+    assert_err(w->stop_err, err);
+    if (words && !strstr(muster_worker_error(w->worker), words))
+        fail_msg("'%s' does not say '%s'", muster_worker_error(w->worker), words);
+    assert_int_equal(raw_int(s->server->redis, "EXISTS %s:worker:w1", s->prefix), 0);
+}
+
+static bool drains(void *arg)
+{
+    return ((struct live_worker *)arg)->worker->state == WORKER_DRAINING;
+}
+
+static void fail_worker(struct scene *s)
+{
+    uint64_t given_back;
+    assert_ok(muster_worker_fail(s->client, "w1", &given_back));
+    assert_int_equal(given_back, 1);
+    scene_await_events(s, MUSTER_EVENT_LOST, "w1", 1);
+}
+
+static void a_draining_worker_that_is_lost_leaves_its_command_the_grace(void **state)
+{
+    struct scene *s = *state;
+    struct stayer stayer;
+    struct live_worker *w = run_cleaner(s, &stayer);
+    assert_ok(muster_worker_stop(w->worker, LONG_MS));
+    wait_on(s->base, drains, w, SOON_MS);
+    fail_worker(s);
+    assert_waits(s, w, &stayer, MUSTER_E_GONE, "in other hands");
+}
+
+static void a_worker_that_registers_anew_and_is_to_stop_leaves_its_command_the_grace(void **state)
+{
+    struct scene *s = *state;
+    struct stayer stayer;
+    struct live_worker *w = run_cleaner(s, &stayer);
+    w->worker->registration.not_before_ms = INT64_MAX; /* it is still about to */
+    fail_worker(s);
+    assert_int_equal(w->worker->state, WORKER_REGISTERING);
+    assert_ok(muster_worker_stop(w->worker, LONG_MS));
+    assert_waits(s, w, &stayer, MUSTER_OK, NULL);
+}
+
+static void a_worker_that_has_no_connection_any_more_leaves_its_command_the_grace(void **state)
+{
+    struct scene *s = *state;
+    struct stayer stayer;
+    cleaner_init(s, &stayer);
+    struct live_worker w = {.journal = s->journal};
+    const struct muster_worker_options o = {.size = sizeof o,
+                                            .prefix = s->prefix,
+                                            .id = "w1",
+                                            .base = s->base,
+                                            .ttl_ms = 60000,
+                                            .data = redisAsyncConnectUnix(s->server->socket),
+                                            .subscription = redisAsyncConnectUnix(s->server->socket),
+                                            .on_event = live_worker_note,
+                                            .arg = &w};
+    const char *const argv[] = {"sh", "-c", stayer.script, NULL};
+    const struct muster_command command = {.size = sizeof command, .argv = argv, .grace_ms = LONG_MS};
+    assert_ok(muster_worker_new(&w.worker, &o));
+    assert_ok(muster_worker_start(w.worker));
+    assert_ok(muster_worker_serve_command(w.worker, "q", &command));
+    scene_enqueue(s, "q", "t");
+    wait_on(s->base, stays, &stayer, SOON_MS);
+    raw_do(s->server->redis, "CLIENT KILL TYPE normal SKIPME yes");
+    scene_await_events(s, MUSTER_EVENT_STOP, "w1", 1);
+    run_loop(s->base, 100);
+    assert_false(w.has_stopped);
+    let_it_end(&stayer);
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", 1);
+    assert_true(is_gone(&stayer));
+    assert_err(w.stop_err, MUSTER_E_CONN);
+    muster_worker_free(w.worker);
+}
+
+/* ---- why it has stopped ---- */
+
+static char stopped_text[TELL_ERROR_SIZE];
+
+static void keep_text(struct live_worker *w, const struct muster_event *e)
+{
+    (void)w;
+    if (e->type == MUSTER_EVENT_STOPPED)
+        snprintf(stopped_text, sizeof stopped_text, "%s", e->text);
+}
+
+/* What calls are refused, and what else goes wrong until it has ended, is another matter. */
+static void the_reason_of_an_end_is_told_whatever_comes_after_it(void **state)
+{
+    struct scene *s = *state;
+    char path[96];
+    snprintf(path, sizeof path, "%s/program", s->server->dir);
+    FILE *file = fopen(path, "w");
+    assert_true(file && fputs("#!/no/such/interpreter\n", file) >= 0 && fclose(file) == 0 && chmod(path, 0755) == 0);
+    struct live_worker *w = live_worker_idle(s, &(struct worker_spec){.id = "w1",
+                                                                      .ttl_ms = 60000,
+                                                                      .hands = 2,
+                                                                      .answer = MUSTER_LATER,
+                                                                      .queues = {{"held", 0}},
+                                                                      .on_event = keep_text});
+    const char *const argv[] = {path, NULL};
+    const struct muster_command command = {.size = sizeof command, .argv = argv};
+    assert_ok(muster_worker_serve_command(w->worker, "q", &command));
+    scene_enqueue(s, "held", "t");
+    scene_await_starts(s, 1);
+    scene_enqueue(s, "q", "t");
+    wait_on(s->base, drains, w, SOON_MS);
+    assert_err(muster_worker_serve(w->worker, "held", 0, live_worker_handle, w), MUSTER_E_EXISTS);
+    assert_non_null(strstr(muster_worker_error(w->worker), "already"));
+    live_worker_end(w, MUSTER_FINISH);
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", 1);
+    assert_err(w->stop_err, MUSTER_E_NOT_FOUND);
+    assert_non_null(strstr(stopped_text, "cannot be run"));
+    assert_err(muster_worker_start(w->worker), MUSTER_E_STATE);
+    assert_string_equal(muster_worker_error(w->worker), stopped_text);
+}
+
 /* ---- another user's ---- */
 
 /* The worker waits, because the task must not begin elsewhere; it says why, once. */
@@ -285,6 +443,10 @@ int main(int argc, char **argv)
         live_test(a_child_that_has_left_its_group_is_told_for_each_reason),
         live_test(a_child_that_has_left_its_group_and_ignores_sigterm_is_killed),
         live_test(free_kills_a_child_that_has_left_its_group),
+        live_test(a_draining_worker_that_is_lost_leaves_its_command_the_grace),
+        live_test(a_worker_that_registers_anew_and_is_to_stop_leaves_its_command_the_grace),
+        live_test(a_worker_that_has_no_connection_any_more_leaves_its_command_the_grace),
+        live_test(the_reason_of_an_end_is_told_whatever_comes_after_it),
         live_test(a_child_that_takes_no_signal_is_told_and_waited_for),
         live_test(free_does_not_wait_for_ever_for_a_child_that_takes_no_signal),
     };

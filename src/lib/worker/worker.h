@@ -122,8 +122,7 @@ struct muster_worker {
     bool is_running_loop;    /* muster_worker_run() is on the stack */
     bool is_free_due;        /* it is freed as soon as nothing of it is on the stack */
     struct event *reaper;
-    int result;      /* what muster_worker_run() returns */
-    char error[768]; /* tell_error() writes it */
+    int result; /* what muster_worker_run() returns: tell_why() */
     /* Its epoch is empty while the worker is not registered: registration.c. The connection number: connection.c and
      * readback.c. The hands: each call that states them. */
     struct script_caller caller;
@@ -177,8 +176,8 @@ static inline size_t process_count(const struct muster_worker *w, unsigned answe
 void worker_enter(struct muster_worker *w, enum worker_state state);
 /* False in a child of fork(): the worker is the parent's. */
 bool worker_is_own(const struct muster_worker *w);
-/* It has stopped; muster_worker_run() returns `err`. */
-void worker_stopped(struct muster_worker *w, int err);
+/* It has stopped; no child of it runs. Others call stop_at_once(). */
+void worker_stopped(struct muster_worker *w);
 /* Runs its own loop until it has stopped or is to be freed. */
 void worker_loop(struct muster_worker *w);
 /* Nothing of it is on any stack. */
