@@ -138,7 +138,8 @@ enum muster_event_type {
     /* The ttl passed without a confirmed heartbeat. No handler starts until a heartbeat is confirmed. */
     MUSTER_EVENT_DOUBT,
 
-    /* The registration is gone: the worker's tasks are in other hands, or will be. The worker registers again. */
+    /* The registration is gone: the worker's tasks are in other hands, or will be. The worker registers again; or stops,
+     * if it was to: `text` says so. */
     MUSTER_EVENT_LOST,
 
     /* A connection to Redis broke or could not be made; `err` and `text` say why. The worker goes on trying. This event
@@ -180,7 +181,9 @@ enum muster_event_type {
 
     /* Redis refused a call; `err` and `text` say why. The worker goes on and tries again. With MUSTER_E_TOO_BIG it is a
      * process that this Redis does not let through for its size, and that fails, group "too-large": its result, which is
-     * lost then, or its task, which no handler has had. `text` names the process and how many bytes. */
+     * lost then, or its task, which no handler has had. `text` names the process and how many bytes. Or the system refused
+     * something: with MUSTER_E_NOMEM it lacks what a command needs; with MUSTER_E_DENIED and a process that one's command
+     * takes no signal (see struct muster_command). */
     MUSTER_EVENT_REFUSED,
 
     /* A former holder of `process` died. So the process runs alone, and that takes long: it has waited for 30 s until
@@ -192,7 +195,8 @@ enum muster_event_type {
      * front of that queue; `text` names it, and how many (option `resume`). */
     MUSTER_EVENT_NOT_RESUMED,
 
-    /* The worker has deregistered, or has given up (`err`). This is the last event; the worker may be freed. */
+    /* The worker has deregistered, or has given up: `err`, and `text` says why. None of its commands runs any more. This
+     * is the last event; the worker may be freed. */
     MUSTER_EVENT_STOPPED,
 
     /* Failures of `queue` were dropped for good, because its failed list is beyond a bound that was set; `text` says
@@ -403,7 +407,8 @@ MUSTER_API const char *muster_worker_options_check(const struct muster_worker_op
 
 /*
  * Free the worker at once, without telling Redis: its peers give back what it holds when its ttl has passed. To leave
- * politely, stop it first and free it after MUSTER_EVENT_STOPPED. Commands that it runs are killed. Processes that
+ * politely, stop it first and free it after MUSTER_EVENT_STOPPED. Commands that it runs are killed; one that is still
+ * there a second later, because it hangs in the kernel or is another user's, is left, and the log names it. Processes that
  * answered MUSTER_LATER, or that muster_worker_next() has handed out, end with the worker: their pointers are dead, and
  * so are items and the descriptor. Handlers on threads are told MUSTER_STOP_LOST, and this call waits for them. NULL is
  * allowed.
@@ -501,7 +506,11 @@ enum muster_on_stderr {
  * it keeps the group "no-child".
  *
  * A child is told to stop when its task was cancelled or lost, is past its limit, or at the end of a drain. It then
- * gets SIGTERM, and after `grace_ms` SIGKILL, with its whole process group. If it does not exit with 0, its task is
+ * gets SIGTERM, and after `grace_ms` SIGKILL: the child, wherever it has moved, and the process group that it was started
+ * in. What it has started in other groups (setsid, `set -m`) is for it to end. If it was told to move before, it gets
+ * SIGTERM again, and has `grace_ms` from then on. When a child that was told anything has exited, the rest of its group
+ * gets SIGKILL. A child that takes no signal, because another user runs it, is told (MUSTER_EVENT_REFUSED, E_DENIED) and
+ * waited for: its task must not start elsewhere meanwhile. If it does not exit with 0, its task is
  * given back; a cancelled task is then gone.
  */
 struct muster_command {
@@ -718,7 +727,8 @@ MUSTER_API int muster_worker_set_pulse(struct muster_worker *w, int64_t every_ms
  * again until the drain time and one ttl are over; if it holds nothing, for one ttl, and without a connection for three
  * seconds at most. Then it ends with E_CONN, or with the error of the refusal, and its peers give back what it held. If a
  * key of a wrong type prevents that, it ends at once with E_REDIS; muster_worker_error() names the key, and the peers give
- * back what it held when that is mended.
+ * back what it held when that is mended. If it loses its registration before what runs has ended, it ends with E_GONE.
+ * It never ends while a command runs: commands have their grace in any case.
  *
  * Any thread, and from a signal handler: the call only leaves a note for the loop. MUSTER_EVENT_STOPPED tells when the
  * worker has stopped.
@@ -727,9 +737,10 @@ MUSTER_API int muster_worker_set_pulse(struct muster_worker *w, int64_t every_ms
  */
 MUSTER_API int muster_worker_stop(struct muster_worker *w, int drain_ms);
 
-/* The worker's id, and its last error in words for people ("" if none). The id is valid until the worker is freed, the
- * error until the next call or event. With `own_thread` any thread: on another one than the loop's the error is a copy,
- * valid until this thread's next call of this function. It is the worker's last one, whoever it was told. */
+/* The worker's id, and its last error in words for people ("" if none). After MUSTER_EVENT_STOPPED with an error it is
+ * why the worker has ended, whatever was refused since. The id is valid until the worker is freed, the error until the
+ * next call or event. With `own_thread` any thread: on another one than the loop's the error is a copy, valid until this
+ * thread's next call of this function. It is the worker's last one, whoever it was told. */
 MUSTER_API const char *muster_worker_id(const struct muster_worker *w);
 MUSTER_API const char *muster_worker_error(const struct muster_worker *w);
 

@@ -96,6 +96,10 @@ static const char *words_of(const struct muster_event *e)
         return "too large for this Redis";
     if (e->type == MUSTER_EVENT_DOWN)
         return down_text(e);
+    if (e->type == MUSTER_EVENT_LOST && strstr(e->text, "is to stop"))
+        return "was lost, and ends";
+    if (e->type == MUSTER_EVENT_REFUSED && e->err == MUSTER_E_DENIED && e->process)
+        return "cannot be stopped";
     if (is_told_by_down(e))
         return NULL;
     return e->type < N_EVENTS ? events[e->type].words : NULL;

@@ -13,6 +13,8 @@
 #  7. a key of a wrong type keeps it from deregistering: it ends at once with status 1, and names the key; a replica:
 #     one line when it begins, one when it is over, and status 75 if it must stop meanwhile
 #  8. a dead worker's tasks are taken over, with a line about it
+#  9. one that is to stop and loses its registration, or finds that COMMAND cannot be run, lets its COMMANDs end, and
+#     says why it ends, by its status too, whatever goes wrong meanwhile
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -171,3 +173,39 @@ wait_for test -e at-1
 rm at-1
 wait_for redis_is 0 HGET muster:queue:shared running
 end heir TERM 0
+
+# ---- 9
+cat >clean <<'SH'
+trap 'until [ -e go ]; do sleep 0.02; done; : >cleaned; exit 1' TERM
+: >begun
+while :; do sleep 0.02; done
+SH
+start worker "$MUSTER" work lost --id w -c 2 --ttl 1s -- sh clean
+enqueue lost 1
+wait_for test -e begun
+kill -TERM "${pids[worker]}"
+wait_for redis_is 0 HGET muster:worker:w hands # it drains
+check_exit 0 "$MUSTER" fail-worker w
+wait_for says worker 'was lost, and ends: the registration is gone'
+runs worker || fail "it has not waited for its COMMAND: $(cat worker.err)"
+: >go
+check_end worker 1
+[[ -e cleaned ]] || fail "COMMAND was killed: $(cat worker.err)"
+says worker 'the registration was lost before what ran had ended' || fail "no reason: $(cat worker.err)"
+! says worker 'registers again' || fail "it does not: $(cat worker.err)"
+rm go
+# One COMMAND runs when its interpreter is gone.
+ln -s "$(command -v sh)" interpreter
+printf '#!%s/interpreter\n. ./hold\n' "$tmp" >program
+chmod +x program
+start worker "$MUSTER" work broken --id w -c 2 --ttl 1s -- ./program
+enqueue broken 1
+wait_for test -e at-1
+rm interpreter
+enqueue broken 2
+wait_for redis_is 0 HGET muster:worker:w hands # it drains
+redis CLIENT KILL TYPE normal >out
+wait_for says worker 'Redis is back'
+rm at-1
+check_end worker 3
+[[ $(tail -n 1 worker.err) == *'program cannot be run: No such file or directory'* ]] || fail "no reason: $(cat worker.err)"

@@ -2,7 +2,6 @@
  *
  * Commands as handlers: what the child gets, what its exit status means, and that none is left behind.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -318,91 +317,6 @@ static void hands_run_commands_side_by_side(void **state)
     assert_int_equal(failed(s), 0);
 }
 
-/* A child that writes its pid to a file of the scene's directory, and stays. */
-struct stayer {
-    char script[512], path[96];
-    pid_t pid;
-};
-
-static void stayer_init(struct scene *s, struct stayer *stayer, const char *before)
-{
-    static int n;
-    snprintf(stayer->path, sizeof stayer->path, "%s/pid-%d", s->server->dir, n++);
-    snprintf(stayer->script, sizeof stayer->script, "%s echo $$ > %s.new && mv %s.new %s; while :; do sleep 0.05; done",
-             before, stayer->path, stayer->path, stayer->path);
-    stayer->pid = 0;
-}
-
-static bool stays(void *arg)
-{
-    struct stayer *stayer = arg;
-    FILE *f = fopen(stayer->path, "r");
-    if (f && fscanf(f, "%d", &stayer->pid) != 1)
-        stayer->pid = 0;
-    if (f)
-        fclose(f);
-    return stayer->pid > 0;
-}
-
-static bool is_gone(void *arg)
-{
-    return kill(((struct stayer *)arg)->pid, 0) != 0 && errno == ESRCH;
-}
-
-static void stop_ends_the_child_and_gives_the_task_back(void **state)
-{
-    struct scene *s = *state;
-    struct stayer stayer;
-    stayer_init(s, &stayer, "");
-    struct live_worker *w = serve_shell(s, stayer.script, NULL, (struct muster_command){0});
-    scene_enqueue(s, "q", "t");
-    wait_on(s->base, stays, &stayer, SOON_MS);
-    live_worker_stop(s, w, 0);
-    assert_int_equal(scene_waiting(s, "q"), 1);
-    wait_on(s->base, is_gone, &stayer, SOON_MS);
-}
-
-static void a_child_that_ignores_sigterm_is_killed_after_the_grace(void **state)
-{
-    struct scene *s = *state;
-    struct stayer stayer;
-    stayer_init(s, &stayer, "trap '' TERM;");
-    struct live_worker *w = serve_shell(s, stayer.script, NULL, (struct muster_command){.grace_ms = 200});
-    scene_enqueue(s, "q", "t");
-    wait_on(s->base, stays, &stayer, SOON_MS);
-    assert_ok(muster_worker_stop(w->worker, 0));
-    wait_on(s->base, is_gone, &stayer, 200 + 3000);
-    scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", 1);
-    assert_int_equal(scene_waiting(s, "q"), 1);
-}
-
-static void free_kills_the_child(void **state)
-{
-    struct scene *s = *state;
-    struct stayer stayer;
-    stayer_init(s, &stayer, "trap '' TERM;");
-    struct live_worker *w = serve_shell(s, stayer.script, NULL, (struct muster_command){0});
-    scene_enqueue(s, "q", "t");
-    wait_on(s->base, stays, &stayer, SOON_MS);
-    live_worker_free(s, w);
-    wait_on(s->base, is_gone, &stayer, SOON_MS);
-}
-
-/* While the child runs, the loop goes on: its worker is heard far beyond its ttl. */
-static void a_long_command_does_not_delay_the_heartbeat(void **state)
-{
-    struct scene *s = *state;
-    struct stayer stayer;
-    stayer_init(s, &stayer, "");
-    serve_shell(s, stayer.script, NULL, (struct muster_command){0});
-    scene_enqueue(s, "q", "t");
-    wait_on(s->base, stays, &stayer, SOON_MS);
-    run_loop(s->base, 1500);
-    assert_int_equal(raw_int(s->server->redis, "EXISTS %s:alive:w1", s->prefix), 1);
-    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_DOUBT, NULL, NULL), 0);
-    assert_int_equal(kill(stayer.pid, 0), 0);
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -422,10 +336,6 @@ int main(int argc, char **argv)
         live_test(exit_75_retries_a_job_after_its_own_backoff),
         live_test(a_job_for_which_no_child_can_be_made_follows_its_own_backoff),
         live_test(hands_run_commands_side_by_side),
-        live_test(stop_ends_the_child_and_gives_the_task_back),
-        live_test(a_child_that_ignores_sigterm_is_killed_after_the_grace),
-        live_test(free_kills_the_child),
-        live_test(a_long_command_does_not_delay_the_heartbeat),
     };
     return scene_run(tests, argc, argv);
 }

@@ -89,16 +89,16 @@ static void tell_down(struct muster_worker *w, struct down_told *told, const str
 static void went_down(struct muster_worker *w, const struct link *link, struct down_told *told)
 {
     const struct cause *cause = link_cause(link);
-    if (w->state == WORKER_STOPPED || w->is_free_due)
+    if (w->state == WORKER_STOPPED || w->stop.is_at_once || w->is_free_due)
         return;
     bool is_over = is_final(w, link);
     if (!is_over && link_can_reconnect(link))
         tell_down(w, told, cause);
     tell_error(w, "%s", cause->text);
-    if (is_over)
-        worker_stopped(w, cause->err);
-    else if (!link_can_reconnect(link))
-        worker_stopped(w, MUSTER_E_CONN);
+    if (!is_over && link_can_reconnect(link))
+        return;
+    tell_why(w, is_over ? cause->err : MUSTER_E_CONN, "%s", cause->text);
+    stop_at_once(w);
 }
 
 static void on_data_down(void *arg, int err, const char *text)
@@ -150,7 +150,7 @@ static bool is_one_database(struct muster_worker *w)
     int data = link_db(w->connection.data), subscription = link_db(w->connection.subscription);
     if (data == subscription)
         return true;
-    tell_error(w, "the data connection is in database %d, the subscription in %d", data, subscription);
+    tell_why(w, MUSTER_E_INVALID, "the data connection is in database %d, the subscription in %d", data, subscription);
     return false;
 }
 
@@ -162,7 +162,7 @@ static void register_when_ready(struct muster_worker *w)
         if (is_one_database(w))
             worker_enter(w, WORKER_REGISTERING);
         else
-            worker_stopped(w, MUSTER_E_INVALID);
+            stop_at_once(w);
     }
 }
 

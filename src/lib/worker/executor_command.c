@@ -1,57 +1,31 @@
 /* SPDX-License-Identifier: MIT
  *
- * The command executor: a child process per task (spawn.c), what it prints (output.c), and its end as an outcome. A pidfd
- * on the loop watches it, so no signal handler is needed. Only pids of its own children are ever signalled or waited for.
+ * The command executor: a child process per task (spawn.c), what it prints (output.c), and its end (child.c) as an outcome.
  */
 #include <errno.h>
-#include <event2/event.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/timer.h"
 #include "worker/command_setup.h"
 #include "worker/spawn.h"
 #include "worker/worker.h"
 
 #define EXIT_RETRY 75 /* EX_TEMPFAIL of sysexits.h */
 
-/* NULL: it prints where the program does. */
-struct outputs_of_child {
-    struct output *result, *message;
-};
-
-struct child {
-    struct muster_process *process;
-    pid_t pid;
-    int pidfd;
-    volatile int *note; /* of spawn.h */
-    bool stop_sent;     /* SIGTERM; SIGKILL follows when the grace time is over */
-    struct outputs_of_child outputs;
-    struct event *exited;
-    struct event *killer;
-};
-
 /* ---- the child's end ---- */
 
-static void child_free(struct child *child)
+static void let_go(struct child *child)
 {
-    child->process->worker->processes.n_children--;
-    child->process->child = NULL;
-    if (child->exited)
-        event_free(child->exited);
-    if (child->killer)
-        event_free(child->killer);
-    close(child->pidfd);
+    struct muster_process *p = child->process;
+    p->worker->processes.n_children--;
+    p->child = NULL;
     spawn_note_free(child->note);
     output_let_go(child->outputs.result);
     output_let_go(child->outputs.message);
-    free(child);
 }
 
 /* Why, for people: the last that the child has said, or else how it ended. */
@@ -165,18 +139,16 @@ static void on_exited(evutil_socket_t fd, short what, void *arg)
     struct child *child = arg;
     struct muster_process *p = child->process;
     char words[TAIL_TEXT_MAX + 1];
-    int status = 0;
-    bool was_told = child->stop_sent;
+    int status;
     (void)fd, (void)what;
-    if (was_told)
-        kill(-child->pid, SIGKILL); /* and what it started; before its pid can become anybody else's */
-    pid_t reaped = waitpid(child->pid, &status, WNOHANG);
-    if (reaped == 0)
+    if (!child_has_exited(child, &status))
         return;
     int exec_error = *child->note;
-    read_outputs(child, reaped < 0 ? -1 : status, words);
+    bool was_told = child->told != CHILD_NOTHING;
+    read_outputs(child, status, words);
+    let_go(child);
     child_free(child);
-    if (reaped < 0) {
+    if (status < 0) {
         stop_give_up(p->worker, MUSTER_E_STATE, "cannot learn how children end: the program ignores SIGCHLD");
         end_by_handler(p, MUSTER_GIVE_BACK);
         return;
@@ -189,22 +161,13 @@ static void on_exited(evutil_socket_t fd, short what, void *arg)
         end_by_handler(p, p->is_ended ? MUSTER_FINISH : outcome_of(p, status, was_told, words));
 }
 
-static void on_grace_over(evutil_socket_t fd, short what, void *arg)
-{
-    const struct child *child = arg;
-    (void)fd, (void)what;
-    kill(-child->pid, SIGKILL);
-}
-
 static void tell_stop(struct muster_process *p)
 {
-    if (!p->child || p->child->stop_sent)
-        return;
-    p->child->stop_sent = true;
-    kill(-p->child->pid, SIGTERM);
     const struct executor_command *command = p->served->command;
     bool is_to_move = atomic_load(&p->stop_reason) == MUSTER_STOP_MOVE;
-    timer_after_ms(p->child->killer, is_to_move ? command->move_ms : command->grace_ms);
+    if (p->child)
+        child_tell(p->child, is_to_move ? CHILD_TO_MOVE : CHILD_TO_STOP,
+                   is_to_move ? command->move_ms : command->grace_ms);
 }
 
 bool executor_command_stays(const struct served *s)
@@ -214,40 +177,14 @@ bool executor_command_stays(const struct served *s)
 
 static void abandon(struct muster_process *p)
 {
-    if (!p->child)
+    struct child *child = p->child;
+    if (!child)
         return;
-    kill(-p->child->pid, SIGKILL);
-    waitpid(p->child->pid, NULL, 0);
-    child_free(p->child);
+    let_go(child);
+    child_abandon(child);
 }
 
 /* ---- the child's beginning ---- */
-
-static int watch(struct muster_process *p, pid_t pid, volatile int *note, const struct outputs_of_child *outputs)
-{
-    struct child *child = calloc(1, sizeof *child);
-    int pidfd = pidfd_open(pid, 0);
-    if (!child || pidfd < 0) {
-        if (pidfd >= 0)
-            close(pidfd);
-        free(child);
-        return MUSTER_E_NOMEM;
-    }
-    p->child = child;
-    p->worker->processes.n_children++;
-    child->process = p;
-    child->pid = pid;
-    child->pidfd = pidfd;
-    child->exited = event_new(p->worker->base, pidfd, EV_READ | EV_PERSIST, on_exited, child);
-    child->killer = evtimer_new(p->worker->base, on_grace_over, child);
-    if (!child->exited || !child->killer || event_add(child->exited, NULL) != 0) {
-        child_free(child);
-        return MUSTER_E_NOMEM;
-    }
-    child->note = note;
-    child->outputs = *outputs;
-    return MUSTER_OK;
-}
 
 /* Without a pipe for its standard error a child says why by its exit status alone. A result needs one. */
 static bool open_outputs(struct muster_process *p, struct outputs_of_child *outputs, struct spawn_output *ends)
@@ -276,6 +213,13 @@ static void close_ends(const struct spawn_output *ends)
     errno = saved;
 }
 
+static void has_begun(struct muster_process *p, struct child *child)
+{
+    p->child = child;
+    p->worker->processes.n_children++;
+    trace_line(TRACE_STATE, "process %s of %s: child %ld", p->token_text, p->served->name, (long)child->pid);
+}
+
 /* Returns 0, or an errno. */
 static int start_child(struct muster_process *p, volatile int *note)
 {
@@ -286,15 +230,14 @@ static int start_child(struct muster_process *p, volatile int *note)
     pid_t pid = is_open ? spawn_child(p, command->path, command->argv, command->replace, &ends, note) : -1;
     if (is_open)
         close_ends(&ends);
-    if (pid > 0 && watch(p, pid, note, &outputs) == MUSTER_OK) {
-        trace_line(TRACE_STATE, "process %s of %s: child %ld", p->token_text, p->served->name, (long)pid);
+    struct child *child = pid > 0 ? child_watch(p, pid, on_exited) : NULL;
+    if (child) {
+        child->note = note;
+        child->outputs = outputs;
+        has_begun(p, child);
         return 0;
     }
     int error = errno == E2BIG && pid < 0 ? E2BIG : will_pass(errno) ? errno : ENOMEM;
-    if (pid > 0) { /* a child that cannot be watched must not run */
-        kill(-pid, SIGKILL);
-        waitpid(pid, NULL, 0);
-    }
     if (is_open) {
         output_let_go(outputs.result);
         output_let_go(outputs.message);

@@ -22,8 +22,8 @@ static void *run(void *arg)
     worker_enter(w, WORKER_CONNECTING);
     worker_loop(w);
     if (w->state != WORKER_STOPPED && !w->is_free_due) {
-        tell_error(w, "the loop of its own thread has failed");
-        worker_stopped(w, MUSTER_E_NOMEM);
+        tell_why(w, MUSTER_E_NOMEM, "the loop of its own thread has failed");
+        worker_stopped(w);
     }
     if (w->is_free_due && !atomic_load(&w->own_thread.must_end)) { /* freed in a callback: nobody waits */
         pthread_detach(pthread_self());

@@ -59,7 +59,7 @@ static void say_refusal(struct muster_worker *w, int err, const struct redisRepl
         format_refusal(why, sizeof why, w->prefix, format);
     else
         snprintf(why, sizeof why, "%s", err == MUSTER_E_EXISTS ? "a live worker has this id" : muster_err_text(err));
-    tell_error(w, "worker %s: %s", w->id, why);
+    tell_why(w, err, "worker %s: %s", w->id, why);
 }
 
 static void on_started(const struct redisReply *reply, void *arg)
@@ -71,7 +71,7 @@ static void on_started(const struct redisReply *reply, void *arg)
         return;
     if (!reply) { /* asked again when the connection is back */
         if (stop_is_wished(w))
-            worker_stopped(w, w->result); /* if it was registered after all, that ends with its ttl: it holds nothing */
+            stop_at_once(w); /* if it was registered after all, that ends with its ttl: it holds nothing */
         return;
     }
     int err = script_started(reply, &started);
@@ -79,7 +79,7 @@ static void on_started(const struct redisReply *reply, void *arg)
         registered(w, &started);
     } else if (!w->was_started && (err == MUSTER_E_EXISTS || err == MUSTER_E_FORMAT || err == MUSTER_E_DENIED)) {
         say_refusal(w, err, reply);
-        worker_stopped(w, err);
+        stop_at_once(w);
     } else {
         const char *key = err == MUSTER_E_REDIS ? reply_text(reply_at(reply, 1)) : NULL;
         if (key)
@@ -95,7 +95,7 @@ void registration_begin(struct muster_worker *w)
     char host[64] = "";
     struct command c = COMMAND_EMPTY;
     struct registration *r = &w->registration;
-    if (r->starting || !link_is_up(w->connection.data) || !w->connection.is_subscribed)
+    if (r->starting || w->stop.is_at_once || !link_is_up(w->connection.data) || !w->connection.is_subscribed)
         return;
     if (clock_ms() < r->not_before_ms) {
         heartbeat_retry(w);
@@ -137,27 +137,37 @@ static void forget(struct muster_worker *w)
     marks_forget(w, UINT64_MAX);
 }
 
+/* What it held is in other hands, which nobody has asked for. */
+static void lose_while_stopping(struct muster_worker *w)
+{
+    if (w->state == WORKER_DRAINING && w->processes.n_known > 0)
+        tell_why(w, MUSTER_E_GONE, "the registration was lost before what ran had ended; its tasks are in other hands");
+}
+
 void registration_gone(struct muster_worker *w)
 {
+    bool is_stopping = w->state != WORKER_WORKING;
     if (!registration_is_there(w))
         return;
     trace_line(TRACE_STATE, "worker %s: epoch %s is over", w->id, w->caller.epoch);
     forget(w);
     figures_add(&w->figures.lost, 1);
-    tell_event(w, MUSTER_EVENT_LOST, MUSTER_E_GONE,
-               "the registration is gone: its peers took its tasks back, or Redis has lost it", NULL);
+    tell_event(w, MUSTER_EVENT_LOST, MUSTER_E_GONE, is_stopping ? TELL_LOST TELL_LOST_AND_STOPS : TELL_LOST, NULL);
+    if (is_stopping)
+        lose_while_stopping(w);
     end_lose_all(w);
-    if (w->state == WORKER_WORKING)
+    if (!is_stopping)
         worker_enter(w, WORKER_REGISTERING);
     else
-        worker_stopped(w, w->result); /* it was leaving: nothing is left to give back */
+        stop_at_once(w); /* nothing is left to give back */
 }
 
 /* Waiting does not mend a key, and its peers cannot give the tasks back before that either. */
 static void stop_at_damage(struct muster_worker *w, const char *key)
 {
-    tell_error(w, "could not deregister: " TELL_WRONG_TYPE "; its peers give back what it held when that is done", key);
-    worker_stopped(w, MUSTER_E_REDIS);
+    tell_why(w, MUSTER_E_REDIS,
+             "could not deregister: " TELL_WRONG_TYPE "; its peers give back what it held when that is done", key);
+    stop_at_once(w);
 }
 
 static void on_stopped(const struct redisReply *reply, void *arg)
@@ -176,7 +186,7 @@ static void on_stopped(const struct redisReply *reply, void *arg)
         figures_set(&w->figures.registered, 0);
         if (err == MUSTER_OK)
             end_went_back(w, NULL);
-        worker_stopped(w, w->result);
+        stop_at_once(w);
     } else if (err == MUSTER_E_REDIS && damaged) {
         stop_at_damage(w, damaged);
     } else {
@@ -191,7 +201,7 @@ void registration_end(struct muster_worker *w)
     if (w->registration.stopping || w->state != WORKER_LEAVING)
         return;
     if (!registration_is_there(w)) {
-        worker_stopped(w, w->result);
+        stop_at_once(w);
         return;
     }
     if (!w->connection.is_read_back || !link_is_up(w->connection.data))

@@ -188,7 +188,7 @@ static int serve_command(struct muster_worker *w, const void *arg)
 {
     struct served *s;
     struct muster_command copy;
-    char words[sizeof w->error] = "";
+    char words[TELL_ERROR_SIZE] = "";
     const struct wish *wish = arg;
     size_t n_before = w->n_served;
     const char *why = sized_read(SIZED_COMMAND, &copy, wish->command);

@@ -22,8 +22,7 @@
 
 void stop_give_up(struct muster_worker *w, int err, const char *text)
 {
-    tell_error(w, "%s", text);
-    w->result = err;
+    tell_why(w, err, "%s", text);
     muster_worker_stop(w, NO_WISH);
 }
 
@@ -70,27 +69,50 @@ static void stop_too_late(struct muster_worker *w)
         why = "no answer";
         err = MUSTER_E_CONN;
     }
-    tell_error(w, "could not deregister in time; its peers %s: %.250s",
-               holds_something(w) ? "give back what it held" : "forget it, and it held nothing", why);
-    worker_stopped(w, err);
+    tell_why(w, err, "could not deregister in time; its peers %s: %.250s",
+             holds_something(w) ? "give back what it held" : "forget it, and it held nothing", why);
+    stop_at_once(w);
 }
 
 /*
  * Leave once nothing runs and nothing is left to be said; Redis gives back the rest. When the drain time is over,
  * handlers that do not end are left running, but never a child process: its task must not start elsewhere while it
- * still runs here.
+ * still runs here, and it has its grace. So each way to the end of a worker comes by here.
  */
 static void check_drained(struct muster_worker *w)
 {
     bool is_over = w->stop.drain_is_over;
-    if (w->state < WORKER_REGISTERING || w->state == WORKER_STOPPED || !children_are_gone(w))
+    if (w->state == WORKER_STOPPED || !children_are_gone(w))
         return;
-    if (is_over && clock_ms() >= w->stop.leave_before_ms) {
+    if (w->stop.is_at_once) {
+        worker_stopped(w);
+    } else if (is_over && clock_ms() >= w->stop.leave_before_ms) {
         stop_too_late(w);
     } else if (w->state == WORKER_DRAINING && process_count(w, IS_DUE | IS_SENT) == 0 && w->turns.in_flight == 0 &&
                !w->turns.must_state_hands && (process_count(w, IS_RUNNING) == 0 || is_over)) {
         worker_enter(w, WORKER_LEAVING);
     }
+}
+
+static bool has_child(const struct muster_process *p, const void *arg)
+{
+    (void)arg;
+    return p->child != NULL;
+}
+
+void stop_at_once(struct muster_worker *w)
+{
+    if (w->stop.is_at_once || w->state == WORKER_STOPPED)
+        return;
+    w->stop.is_at_once = true;
+    if (w->state == WORKER_WORKING)
+        worker_enter(w, WORKER_DRAINING); /* nothing begins any more */
+    if (w->processes.n_children > 0) {
+        process_tell_running(w, MUSTER_STOP_LOST, has_child, NULL);
+        if (!stop_is_wished(w)) /* one that has ended its process itself is told when the drain time is over */
+            muster_worker_stop(w, NO_WISH);
+    }
+    check_drained(w);
 }
 
 /* After `drain_ms`, and so long for the way out. */
@@ -163,12 +185,10 @@ static void on_waker(evutil_socket_t fd, short what, void *arg)
     int64_t wish = atomic_load(&w->stop.wish_ms);
     if (got < 0 || wish == NO_WISH || w->state >= WORKER_LEAVING)
         return;
-    if (!registration_is_there(w) && !w->registration.starting) {
-        worker_stopped(w, w->result);
-        return;
-    }
     drain_for(w, wish, w->ttl_ms);
-    if (w->state == WORKER_WORKING) /* a worker that registers begins to drain as soon as it has */
+    if (!registration_is_there(w) && !w->registration.starting)
+        stop_at_once(w);
+    else if (w->state == WORKER_WORKING) /* a worker that registers begins to drain as soon as it has */
         stop_begin_drain(w);
 }
 

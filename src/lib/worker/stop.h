@@ -20,13 +20,16 @@ struct stop {
     int64_t leave_before_ms; /* when it stops even if it could not deregister; 0: not known yet */
     bool drain_is_over;
     bool had_children; /* when the loop looked last */
+    bool is_at_once;   /* Redis is told nothing more: only children are waited for */
 };
 
 int stop_new(struct muster_worker *w);
 void stop_free(struct muster_worker *w);
 bool stop_is_wished(const struct muster_worker *w);
-/* Stop after an error that waiting does not mend; `text` says which. */
+/* Stop after an error that waiting does not mend; `text` says which. What runs is drained. */
 void stop_give_up(struct muster_worker *w, int err, const char *text);
+/* It tells Redis nothing more, and takes nothing: it has stopped when its children have ended. These are told to stop. */
+void stop_at_once(struct muster_worker *w);
 void stop_begin_drain(struct muster_worker *w);
 /* Is it time to stop, or to leave? It is asked in each round, and when work begins. */
 void stop_check(struct muster_worker *w);

@@ -27,13 +27,16 @@ void tell_leave(struct muster_worker *w)
         event_active(w->reaper, EV_TIMEOUT, 1);
 }
 
-__attribute__((format(printf, 2, 0))) static void set_error(struct muster_worker *w, const char *format, va_list args)
+/* `out` is one of those that the lock is for. What comes behind has "; " before it. */
+__attribute__((format(printf, 4, 0))) static void set_words(struct muster_worker *w, char out[TELL_ERROR_SIZE],
+                                                            bool is_behind, const char *format, va_list args)
 {
-    char words[sizeof w->error];
+    char words[TELL_ERROR_SIZE];
     vsnprintf(words, sizeof words, format, args);
     words_clean(words);
     pthread_mutex_lock(&w->tell.lock);
-    memcpy(w->error, words, strlen(words) + 1);
+    size_t len = is_behind ? strlen(out) : 0;
+    snprintf(out + len, TELL_ERROR_SIZE - len, "%s%s", len > 0 ? "; " : "", words);
     pthread_mutex_unlock(&w->tell.lock);
 }
 
@@ -41,7 +44,7 @@ void tell_error(struct muster_worker *w, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    set_error(w, format, args);
+    set_words(w, w->tell.error, false, format, args);
     va_end(args);
 }
 
@@ -49,24 +52,35 @@ int tell_error_as(struct muster_worker *w, int err, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    set_error(w, format, args);
+    set_words(w, w->tell.error, false, format, args);
     va_end(args);
     return err;
+}
+
+void tell_why(struct muster_worker *w, int err, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set_words(w, w->tell.why, true, format, args);
+    va_end(args);
+    if (w->result == MUSTER_OK)
+        w->result = err;
+    tell_error(w, "%s", w->tell.why);
 }
 
 /* Its locks may have been held by a thread that a child of fork() does not have. */
 const char *muster_worker_error(const struct muster_worker *worker)
 {
-    static _Thread_local char copy[sizeof worker->error];
+    static _Thread_local char copy[TELL_ERROR_SIZE];
     struct muster_worker *w = (struct muster_worker *)worker; /* its lock is no part of what it is */
     if (!worker_is_own(w))
         return "this worker is the parent's: a child of fork() makes its own";
-    if (!w->own_thread.is_wanted || round_is_in_loop(w))
-        return w->error;
-    pthread_mutex_lock(&w->tell.lock);
-    memcpy(copy, w->error, sizeof copy);
-    pthread_mutex_unlock(&w->tell.lock);
-    return copy;
+    struct tell *t = &w->tell;
+    char *to = round_is_in_loop(w) ? t->shown : copy;
+    pthread_mutex_lock(&t->lock);
+    memcpy(to, t->is_over && *t->why ? t->why : t->error, TELL_ERROR_SIZE);
+    pthread_mutex_unlock(&t->lock);
+    return to;
 }
 
 /* Its words may have a name or a refusal in them that somebody else has written. */
@@ -95,9 +109,17 @@ static void tell(struct muster_worker *w, const struct muster_event *e)
 void tell_event(struct muster_worker *w, enum muster_event_type type, int err, const char *text,
                 struct muster_process *process)
 {
-    if (text && text != w->error && err != MUSTER_OK)
+    if (text && err != MUSTER_OK)
         tell_error(w, "%s", text);
     tell(w, &(struct muster_event){.type = type, .err = err, .text = text ? text : "", .process = process});
+}
+
+void tell_stopped(struct muster_worker *w)
+{
+    pthread_mutex_lock(&w->tell.lock);
+    w->tell.is_over = true;
+    pthread_mutex_unlock(&w->tell.lock);
+    tell_event(w, MUSTER_EVENT_STOPPED, w->result, w->result == MUSTER_OK ? NULL : w->tell.why, NULL);
 }
 
 void tell_queue_event(struct muster_worker *w, enum muster_event_type type, const char *queue, struct muster_bytes task)

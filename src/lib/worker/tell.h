@@ -43,12 +43,22 @@ enum request {
 /* The words for a key of a wrong type. */
 #define TELL_WRONG_TYPE "the key '%s' has a wrong type; `muster check` says what to do"
 
+/* The words for a registration that is gone. */
+#define TELL_LOST "the registration is gone: its peers took its tasks back, or Redis has lost it"
+#define TELL_LOST_AND_STOPS "; the worker is to stop, and does not register again"
+
+/* The longest words of an error. */
+#define TELL_ERROR_SIZE 768
+
 struct tell {
-    pthread_mutex_t lock; /* of the worker's error */
-    int depth;            /* callbacks of the program that run now, one inside the other */
-    unsigned refused;     /* a bit for each request whose refusal was told */
+    pthread_mutex_t lock;        /* of these three */
+    char error[TELL_ERROR_SIZE]; /* the last one, of a call or of an event; on any thread */
+    char why[TELL_ERROR_SIZE];   /* why the worker ends; "": it was asked to. Only the loop writes it */
+    bool is_over;                /* STOPPED was told: nothing else is. Only the loop writes it */
+    char shown[TELL_ERROR_SIZE]; /* what the loop's thread was given last */
+    int depth;                   /* callbacks of the program that run now, one inside the other */
+    unsigned refused;            /* a bit for each request whose refusal was told */
     struct tell_log log;
-    bool is_over;      /* STOPPED was told: nothing else is */
     bool damage_told;  /* a damaged key was told, and was still damaged when it was met last */
     int refusal_err;   /* the last refusal, told or not */
     char refusal[600]; /* has room for the name of any key */
@@ -60,6 +70,11 @@ void tell_free(struct muster_worker *w);
 void tell_error(struct muster_worker *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same for a call that returns `err`, which is what this returns. Any thread. */
 int tell_error_as(struct muster_worker *w, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Why the worker ends, and what muster_worker_run() returns for it. A second reason goes behind the first one, whose
+ * error stays. */
+void tell_why(struct muster_worker *w, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* The last event. */
+void tell_stopped(struct muster_worker *w);
 /* `text` and `process` may be NULL. With an error the text becomes muster_worker_error()'s. */
 void tell_event(struct muster_worker *w, enum muster_event_type type, int err, const char *text,
                 struct muster_process *process);

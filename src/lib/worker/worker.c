@@ -102,19 +102,17 @@ void worker_enter(struct muster_worker *w, enum worker_state state)
     }
 }
 
-void worker_stopped(struct muster_worker *w, int err)
+void worker_stopped(struct muster_worker *w)
 {
     if (w->state == WORKER_STOPPED)
         return;
-    w->result = err;
     worker_enter(w, WORKER_STOPPED);
     output_stop(w);
     dispatch_call_off(w);
     calls_close(w);
     posted_take(w);
     end_tell_rest(w);
-    w->tell.is_over = true;
-    tell_event(w, MUSTER_EVENT_STOPPED, err, err == MUSTER_OK ? NULL : w->error, NULL);
+    tell_stopped(w);
     if (w->owns_base)
         event_base_loopbreak(w->base);
 }

@@ -33,8 +33,8 @@
  *   risk.c              whether this Redis would lose tasks when it is full
  *   stop.c              the wish to stop, the drain, the moment to leave; burst.c: nothing is left to do
  *   executor_*.c        how handlers run: inline, on threads (ring.c: what has begun waits there for one), as child
- *                       processes (command_setup.c: which, spawn.c starts them, output.c reads what they print); or
- *                       that the program takes what there is (executor_next.c)
+ *                       processes (command_setup.c: which, spawn.c starts them, output.c reads what they print, child.c
+ *                       ends them); or that the program takes what there is (executor_next.c)
  *   outbox.c            what lies ready for a program with a loop of its own; outbox_item.c: its events and answers
  */
 #ifndef WORKER_H
@@ -45,6 +45,7 @@
 #include "base/sized.h"
 #include "worker/burst.h"
 #include "worker/calls.h"
+#include "worker/child.h"
 #include "worker/connection.h"
 #include "worker/crons.h"
 #include "worker/ended.h"
@@ -121,8 +122,7 @@ struct muster_worker {
     bool is_running_loop;    /* muster_worker_run() is on the stack */
     bool is_free_due;        /* it is freed as soon as nothing of it is on the stack */
     struct event *reaper;
-    int result;      /* what muster_worker_run() returns */
-    char error[768]; /* tell_error() writes it */
+    int result; /* what muster_worker_run() returns: tell_why() */
     /* Its epoch is empty while the worker is not registered: registration.c. The connection number: connection.c and
      * readback.c. The hands: each call that states them. */
     struct script_caller caller;
@@ -147,6 +147,7 @@ struct muster_worker {
     struct too_large too_large;
     struct processes processes;
     struct outputs outputs;
+    struct children children;
     struct suspects suspects;
     struct stop stop;
     struct burst burst;
@@ -175,8 +176,8 @@ static inline size_t process_count(const struct muster_worker *w, unsigned answe
 void worker_enter(struct muster_worker *w, enum worker_state state);
 /* False in a child of fork(): the worker is the parent's. */
 bool worker_is_own(const struct muster_worker *w);
-/* It has stopped; muster_worker_run() returns `err`. */
-void worker_stopped(struct muster_worker *w, int err);
+/* It has stopped; no child of it runs. Others call stop_at_once(). */
+void worker_stopped(struct muster_worker *w);
 /* Runs its own loop until it has stopped or is to be freed. */
 void worker_loop(struct muster_worker *w);
 /* Nothing of it is on any stack. */
