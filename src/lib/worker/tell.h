@@ -23,6 +23,7 @@
     X(REQUEST_TURN, "a turn")                       \
     X(REQUEST_ALONE, "beginning alone")             \
     X(REQUEST_SWEEP, "a sweep")                     \
+    X(REQUEST_HANDED_ON, "what a process handed on") \
     X(REQUEST_NOTE, "a progress note")              \
     X(REQUEST_DATA, "new data of a job")            \
     X(REQUEST_PROMOTE, "moving what is due")        \

@@ -39,8 +39,7 @@ static bool may_end(const struct muster_process *p, enum byte_limits_way way, ui
     return byte_limits_may_end(&p->worker->too_large.limits, way, n_bytes);
 }
 
-/* Its failure says what it was; the program is told of it as long as the process is there. */
-static void give_up(struct muster_process *p, const char *what, uint64_t n_bytes)
+void too_large_give_up(struct muster_process *p, const char *what, uint64_t n_bytes)
 {
     char message[SIZE_LIMIT_WORDS], text[SIZE_LIMIT_LINE];
     size_limit_words(message, what, n_bytes);
@@ -72,7 +71,7 @@ int too_large_take_most(const struct muster_worker *w, struct muster_process *co
 
 static void fail_for_result(struct muster_process *p)
 {
-    give_up(p, "result", p->result_len);
+    too_large_give_up(p, "result", p->result_len);
     free(p->result);
     p->result = NULL;
     p->result_len = 0;
@@ -116,7 +115,7 @@ bool too_large_task(struct muster_process *p, uint64_t n_bytes)
     p->n_broken = 0;
     if (n_bytes < COMMAND_LARGE || !may_end(p, BYTE_LIMITS_ANSWER, n_bytes))
         return false;
-    give_up(p, p->kind == PROCESS_JOB ? "record" : "task", n_bytes);
+    too_large_give_up(p, p->kind == PROCESS_JOB ? "record" : "task", n_bytes);
     end_unfetched(p);
     return true;
 }

@@ -21,6 +21,8 @@ int too_large_take_most(const struct muster_worker *w, struct muster_process *co
 /* These ends went in one call, which had this error. True: one of them brings no result any more, but has failed. */
 bool too_large_end(struct muster_process *const *ends, size_t n_ends, int err);
 
+/* Its failure says what it was that is too large, so many bytes; the program is told. */
+void too_large_give_up(struct muster_process *p, const char *what, uint64_t n_bytes);
 /* What it is had no answer. */
 void too_large_note_break(struct muster_process *p);
 /* It has ended so many connections that its length is asked for first. */
