@@ -23,7 +23,7 @@ struct posting {
     struct muster_worker *worker;
     TAILQ_ENTRY(posting) in_open; /* follow.c */
     uint64_t number;
-    uint64_t handler;             /* the process whose handler has handed it in; 0: none has */
+    uint64_t handler; /* the process whose handler has handed it in; 0: none has */
     int64_t made_us;
     muster_done_fn *fn;
     muster_put_done_fn *put_fn; /* for a job */

@@ -56,7 +56,7 @@ enum process_answer {
     X(PROCESS_READY, "ready", IS_READY, NO_HAND, MAY_MOVE, LETS_BEGIN, NO_END)        \
     X(PROCESS_OFFERED, "offered", IS_OFFERED, HAS_HAND, STAYS, BARS, NO_END)          \
     X(PROCESS_RUNNING, "running", IS_RUNNING, HAS_HAND, MAY_MOVE, LETS_BEGIN, NO_END) \
-    X(PROCESS_HELD, "held", IS_OVER, NO_HAND, STAYS, BARS, IS_HELD)                  \
+    X(PROCESS_HELD, "held", IS_OVER, NO_HAND, STAYS, BARS, IS_HELD)                   \
     X(PROCESS_ENDED, "ended", IS_OVER, NO_HAND, STAYS, BARS, IS_DUE)                  \
     X(PROCESS_SENT, "sent", IS_OVER, NO_HAND, STAYS, BARS, IS_SENT)                   \
     X(PROCESS_REFUSED, "refused", IS_OVER, NO_HAND, STAYS, LETS_BEGIN, IS_REFUSED)    \
