@@ -265,6 +265,63 @@ PLOT(data_that_the_cut_comes_before, DATA, CUT_BEFORE)
 PLOT(data_whose_answer_is_lost, DATA, CUT_BEHIND)
 PLOT(data_whose_script_is_forgotten, DATA, FORGOTTEN)
 
+/* ---- what is never accepted ---- */
+
+static int put_behind_nobody(struct muster_process *p, muster_put_done_fn *fn)
+{
+    static const char *const nobody[] = {"nobody"};
+    const struct muster_job_spec spec = {.size = sizeof spec, .id = "late", .after = nobody, .n_after = 1};
+    return muster_worker_put(muster_process_worker(p), "next", &spec, fn, p);
+}
+
+static enum muster_outcome hand_on_and_finish(struct muster_process *p, void *arg)
+{
+    struct live_worker *w = arg;
+    journal_process(w->journal, JOURNAL_START, 0, p);
+    return put_behind_nobody(p, NULL) == MUSTER_OK ? MUSTER_FINISH : MUSTER_RETRY;
+}
+
+static void finish_all_the_same(struct muster_worker *w, int err, const char *id, void *process)
+{
+    (void)w, (void)id;
+    assert_err(err, MUSTER_E_NOT_FOUND);
+    assert_ok(muster_process_end(process, MUSTER_FINISH));
+}
+
+static enum muster_outcome hand_on_and_decide(struct muster_process *p, void *arg)
+{
+    struct live_worker *w = arg;
+    journal_process(w->journal, JOURNAL_START, 0, p);
+    return put_behind_nobody(p, finish_all_the_same) == MUSTER_OK ? MUSTER_LATER : MUSTER_RETRY;
+}
+
+static void run_one(struct scene *s, muster_handler_fn *handler)
+{
+    live_worker_idle(
+        s, &(struct worker_spec){.id = "w", .queues = {{"q", 0}}, .more = {.tell_ended = 1}, .handler = handler});
+    scene_enqueue(s, "q", "t");
+    scene_await_events(s, MUSTER_EVENT_ENDED, "w", 1);
+    assert_int_equal(scene_starts(s), 1);
+}
+
+static void a_process_fails_if_what_it_hands_on_is_never_accepted(void **state)
+{
+    struct scene *s = *state;
+    run_one(s, hand_on_and_finish);
+    char *failed = raw_string(s->server->redis, "HGETALL %s:failures:q", s->prefix);
+    assert_non_null(strstr(failed, "not-handed-on"));
+    free(failed);
+    scene_await_events(s, MUSTER_EVENT_REFUSED, "w", 1);
+}
+
+static void who_was_told_decides(void **state)
+{
+    struct scene *s = *state;
+    run_one(s, hand_on_and_decide);
+    assert_int_equal(raw_int(s->server->redis, "EXISTS %s:failed:q", s->prefix), 0);
+    scene_assert_quiet(s);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +339,8 @@ int main(int argc, char **argv)
         live_test(data_that_the_cut_comes_before),
         live_test(data_whose_answer_is_lost),
         live_test(data_whose_script_is_forgotten),
+        live_test(a_process_fails_if_what_it_hands_on_is_never_accepted),
+        live_test(who_was_told_decides),
     };
     return scene_run(tests, argc, argv);
 }

@@ -68,7 +68,7 @@ void extend_settle(struct muster_process *p)
     if (p->data) {
         p->outcome = MUSTER_GIVE_BACK;
     } else if (p->data_too_large > 0) {
-        too_large_give_up(p, "data", p->data_too_large);
+        too_large_set_failure(p, LARGE_DATA, p->data_too_large);
         p->outcome = MUSTER_FAIL;
     }
 }
@@ -93,7 +93,7 @@ static void let_go(struct muster_process *p)
 /* The process fails when it ends, unless smaller ones come. */
 static void give_up(struct muster_process *p)
 {
-    tell_refused(p->worker, REQUEST_DATA, MUSTER_E_TOO_BIG, NULL);
+    too_large_tell(p, LARGE_DATA, p->data_len);
     p->data_too_large = p->data_len;
     let_go(p);
 }
@@ -103,16 +103,6 @@ static void refused(struct muster_process *p, int err, const char *text)
     tell_refused(p->worker, REQUEST_DATA, err, text);
     p->data_stage = DATA_REFUSED;
     round_due(p->worker);
-}
-
-static bool has_broken_too_often(struct muster_process *p)
-{
-    struct muster_worker *w = p->worker;
-    if (p->data_len < COMMAND_LARGE || !link_was_alone(w->connection.data))
-        return false;
-    w->too_large.has_broken = true;
-    return ++p->n_data_breaks >= SIZE_LIMIT_BREAKS &&
-           byte_limits_may_end(&w->too_large.limits, BYTE_LIMITS_REQUEST, p->data_len);
 }
 
 struct asked {
@@ -130,8 +120,9 @@ static bool is_settled(int err)
 
 static void apply(struct muster_process *p, const struct redisReply *reply)
 {
+    struct muster_worker *w = p->worker;
     int err = reply ? reply_status(reply) : MUSTER_E_CONN;
-    if (err == MUSTER_E_TOO_BIG || (!reply && has_broken_too_often(p)))
+    if (err == MUSTER_E_TOO_BIG || (!reply && too_large_request(w, w->connection.data, p->data_len, &p->n_data_breaks)))
         give_up(p);
     else if (!reply)
         be_due(p);
@@ -140,7 +131,7 @@ static void apply(struct muster_process *p, const struct redisReply *reply)
     else
         refused(p, err, reply_text(reply));
     if (err == MUSTER_OK)
-        tell_accepted(p->worker, REQUEST_DATA);
+        tell_accepted(w, REQUEST_DATA);
 }
 
 static void on_data_set(const struct redisReply *reply, void *arg)

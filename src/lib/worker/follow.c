@@ -74,14 +74,14 @@ static void close_one(struct posting *x)
         own->handed_on--;
 }
 
-bool follow_is_too_large(struct muster_worker *w, size_t n_bytes)
+bool follow_is_too_large(const struct posting *x, const struct link *link)
 {
-    struct follow *f = &w->follow;
-    f->n_lone_breaks = f->lone_bytes == n_bytes ? f->n_lone_breaks + 1 : 1;
-    f->lone_bytes = n_bytes;
-    w->too_large.has_broken = true;
-    return f->n_lone_breaks >= SIZE_LIMIT_BREAKS &&
-           byte_limits_may_end(&w->too_large.limits, BYTE_LIMITS_REQUEST, n_bytes);
+    struct follow *f = &x->worker->follow;
+    size_t n_bytes = posting_bytes(x);
+    if (f->broken_bytes != n_bytes)
+        f->n_breaks = 0;
+    f->broken_bytes = n_bytes;
+    return too_large_request(x->worker, link, n_bytes, &f->n_breaks);
 }
 
 /* ---- what was refused ---- */
@@ -176,7 +176,7 @@ static void fail(struct muster_process *p)
     const struct follow_refusal *r = &p->refusal;
     p->outcome = MUSTER_FAIL;
     if (r->err == MUSTER_E_TOO_BIG) {
-        too_large_give_up(p, "task that it handed on", r->n_bytes);
+        too_large_give_up(p, LARGE_FOLLOWER, r->n_bytes);
         return;
     }
     snprintf(words, sizeof words, "what it handed on was refused: %s", muster_err_text(r->err));

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+struct link;
 struct muster_process;
 struct muster_worker;
 struct posting;
@@ -18,8 +19,8 @@ TAILQ_HEAD(posting_queue, posting);
 struct follow {
     uint64_t last_number;
     struct posting_queue of_handlers, elsewhere; /* not answered yet, by their numbers */
-    size_t lone_bytes;                           /* what has ended a connection by its size, it seems, and how often */
-    unsigned n_lone_breaks;
+    size_t broken_bytes;                         /* of what had no answer last, and how often it was alone then */
+    unsigned n_breaks;
 };
 
 /* Why something that an end follows is not there. Begin with 0. */
@@ -43,9 +44,8 @@ uint64_t follow_handler(const struct muster_worker *w);
 void follow_begin(struct posting *posting);
 /* It is answered; tell its function after this. */
 void follow_end(struct posting *posting);
-/* The server has closed the connection while this alone was under way, so many bytes. True: it does not let that
- * through. */
-bool follow_is_too_large(struct muster_worker *w, size_t n_bytes);
+/* It had no answer on this link. True: it is too large for this Redis. */
+bool follow_is_too_large(const struct posting *posting, const struct link *link);
 
 /* The process ends: is there something yet that must come first? */
 bool follow_must_wait(struct muster_process *p);

@@ -66,12 +66,10 @@ static void finish_all(struct posting *all, int err)
 
 /* ---- calls ---- */
 
-/* One that ended its connection by its size must not do so for ever. */
+/* What is sent in a run has not ended the connection by its size. */
 static int without_answer(const struct posting *first, const struct link *link)
 {
-    size_t n_bytes = posting_bytes(first);
-    bool is_alone = first->n_run == 1 && n_bytes >= COMMAND_LARGE && link_was_alone(link);
-    return is_alone && follow_is_too_large(first->worker, n_bytes) ? MUSTER_E_TOO_BIG : MUSTER_E_CONN;
+    return first->n_run == 1 && follow_is_too_large(first, link) ? MUSTER_E_TOO_BIG : MUSTER_E_CONN;
 }
 
 /* The answer of a call is of all its tasks. */
