@@ -67,7 +67,7 @@ static int fail_one(struct muster_client *c, struct taking *t, const struct scri
     char id[PROCESS_ID_MAX], token_text[TOKEN_LEN + 1];
     token_format(token_text, one->token);
     process_name_format(id, MUSTER_LEASE_ID, token_text, t->what.queue);
-    return unsent_fail(c, &t->unsent, id, one->job ? "record" : "task", one->held_back);
+    return unsent_fail(c, &t->unsent, id, one->job ? LARGE_RECORD : LARGE_TASK, one->held_back);
 }
 
 /* If the caller stops early, the rest is leased all the same. */

@@ -130,6 +130,7 @@ static void apply_heartbeat(struct muster_worker *w, const struct redisReply *re
     sweep_dead(w, reply, h);
     serve_announce(w);
     retry_refused_ends(w);
+    extend_try_again(w);
     suspect_try_again(w);
     resume_try_again(w);
     timer_keeper_apply_heartbeat(w, h->next_due_ms);

@@ -205,6 +205,8 @@ static void on_turned(const struct redisReply *reply, void *arg)
     struct script_turned answer;
     w->turns.in_flight--;
     w->turns.takes_in_flight -= t->want;
+    for (size_t i = 0; i < t->n_served; i++)
+        t->served[i]->n_looks--;
     if (memcmp(t->epoch, w->caller.epoch, sizeof t->epoch) != 0) {
         free_turn(t); /* of a former life: its processes are gone */
         round_due(w);
@@ -293,7 +295,6 @@ static int send_turn(struct muster_worker *w, struct turn *t, enum script_ends h
                 &(struct script_turn){.want = t->want, .how = how, .queues = queues, .n_queues = t->n_served});
     turn_ends_say(&c, t->ends, t->n_ends);
     c.is_heavy = t->want > 0;
-    produce_say(w); /* a process that has handed its work on ends after that */
     int err = link_script(w->connection.data, &c, on_turned, t);
     command_clear(&c);
     free(queues);
@@ -302,6 +303,8 @@ static int send_turn(struct muster_worker *w, struct turn *t, enum script_ends h
 
 static void note_sent(struct muster_worker *w, const struct turn *t)
 {
+    for (size_t i = 0; i < t->n_served; i++)
+        t->served[i]->n_looks++;
     for (size_t i = 0; i < t->n_ends; i++) {
         if (!turn_ends_is_move(t->ends[i]))
             share_let_go(t->ends[i]); /* the call that says so follows this one, so both counts are soon right */
