@@ -44,7 +44,7 @@
  * or Valkey with an append only file; else nothing is added and the call returns E_REDIS, in words). If fewer confirm
  * it, the call returns E_UNCONFIRMED: all of it is there, maybe on this server only. A repetition under the same
  * request id adds nothing, and is confirmed as soon as they have it; so is one under the same job's id, as long as that
- * job is alive: one that is complete or failed by then is put again. These calls ask:
+ * job is alive: one that is complete or failed by then is put again. So is one under the same batch's id. These calls ask:
  * muster_task_enqueue(), _enqueue_many() and _enqueue_unique(), muster_job_put() and _put_many(), muster_batch_open(),
  * muster_worker_enqueue() and _put(), muster_async_enqueue() and _put(). All others need not: if a finish is lost
  * with its server, the task runs again, and a lost replay can be done again.
