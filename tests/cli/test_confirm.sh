@@ -50,7 +50,7 @@ check_exit 74 "$MUSTER" put j data
 id=$(cat "$tmp/out")
 check_exit 0 "$MUSTER" job "$id"
 check_exit 74 "$MUSTER" put j --id job --replace other
-check_err 'the same `muster put` changes it again, and succeeds once it is confirmed'
+check_err "the same \`muster put\` changes it again, and succeeds once it is confirmed"
 
 # ---- 7: each way to add more than one, as operands and as lines
 waiting() { "$MUSTER" queues "$1" --json | grep -q "\"waiting\":$2," || fail "not $2 wait: $("$MUSTER" queues "$1" --json)"; }
@@ -61,7 +61,7 @@ printf '%s\n' a b c | check_exit 74 "$MUSTER" enqueue all2 --unique
 check_err '3 tasks are there, 3 of them unconfirmed'
 waiting all2 3
 check_exit 74 "$MUSTER" enqueue all3 --wait a b c
-check_err '3 tasks were enqueued, 3 of them unconfirmed; `muster wait` knows the ids on standard output'
+check_err "3 tasks were enqueued, 3 of them unconfirmed; \`muster wait\` knows the ids on standard output"
 waiting all3 3
 [[ $(wc -l <"$tmp/out") == 3 ]] || fail "not three ids: $(cat "$tmp/out")"
 while read -r id; do
@@ -73,7 +73,7 @@ for lines in --lines --json-lines; do
     waiting "all4$lines" 3
 done
 printf '%s\n' '{"id":"a"}' '{"id":"b"}' '{"bad":1}' | check_exit 1 "$MUSTER" put later --json-lines
-check_err 'see `muster put --help`; 2 jobs were put, of the lines before it, 2 of them unconfirmed'
+check_err "see \`muster put --help\`; 2 jobs were put, of the lines before it, 2 of them unconfirmed"
 redis SET "muster:job:$(printf 6:later2x | sha1sum | cut -d ' ' -f 1)" damaged >/dev/null
 check_exit 1 "$MUSTER" enqueue later2 --unique a x b
 check_err '1 task is there, 1 of them unconfirmed'
