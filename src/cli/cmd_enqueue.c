@@ -182,7 +182,7 @@ static int report_flow(const struct flow *f, int err)
     }
     snprintf(detail, sizeof detail, "%s; %s", err == MUSTER_E_STOPPED ? "interrupted" : muster_client_error(f->client),
              say_how_far(f, err == MUSTER_E_UNCONFIRMED, text));
-    return complain_error(f->call, err, detail);
+    return complain_tried(f->enqueued + f->existed > 0, complain_error(f->call, err, detail));
 }
 
 static int enqueue_operands(struct flow *f)

@@ -53,13 +53,12 @@ static const char *say_put(const struct lines *l, char out[PUT_SIZE], const char
     return out;
 }
 
-/* The line's number, why it was refused, and how many jobs were put. Wrong usage means that nothing was tried. */
+/* The line's number, why it was refused, and how many jobs were put. */
 static int report_line(const struct lines *l, uint64_t line, int err, const char *why)
 {
     char words[WORDS_SIZE], put[PUT_SIZE];
     snprintf(words, sizeof words, "line %" PRIu64 ": %s; %s", line, why, say_put(l, put, ", of the lines before it"));
-    int code = complain_error(l->call, err, words);
-    return code == EXIT_USAGE && l->put > 0 ? EXIT_FAILED : code;
+    return complain_tried(l->put > 0, complain_error(l->call, err, words));
 }
 
 static int report_call(const struct lines *l, int err)
@@ -72,7 +71,7 @@ static int report_call(const struct lines *l, int err)
     if (err == MUSTER_E_STOPPED)
         return complain_stopped(l->call, "%s%s", put, again);
     snprintf(words, sizeof words, "%s; %s%s", muster_client_error(l->client), put, again);
-    return complain_error(l->call, err, words);
+    return complain_tried(l->put > 0, complain_error(l->call, err, words));
 }
 
 static int report_input(const struct lines *l)
