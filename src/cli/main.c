@@ -114,8 +114,7 @@ static int refuse_option(const char *word)
 
 static int dispatch(int argc, char **argv)
 {
-    const char *wish = getenv("MUSTER_JSON");
-    is_json = parse_has_word(argc, argv, "--json") || (wish && strcmp(wish, "1") == 0);
+    is_json = parse_wants_json(argc, argv);
     int at = parse_find_verb(argc, argv);
     int end = at < 0 ? -at + 1 : at;
     if (parse_has_word(end, argv, "--version"))

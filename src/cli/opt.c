@@ -104,6 +104,11 @@ const char *opt_label(char out[OPT_LABEL_SIZE], const struct opt *o, const struc
     return out;
 }
 
+int64_t opt_wait_ms(const struct opt_value *timeout, int64_t for_ever)
+{
+    return timeout->set && !timeout->from_environment ? timeout->number : for_ever;
+}
+
 /* The names of groups have the same rules as the names of queues. */
 const char *opt_check_group(const char *text)
 {

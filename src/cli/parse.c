@@ -264,6 +264,12 @@ bool parse_has_word(int argc, char **argv, const char *word)
     return false;
 }
 
+bool parse_wants_json(int argc, char **argv)
+{
+    const char *wish = getenv(opt_common[OPT_JSON].env);
+    return parse_has_word(argc, argv, "--json") || (wish && strcmp(wish, "1") == 0);
+}
+
 /* The common option that the word names, or begins to name as only one does; NULL: there is none. */
 static const struct opt *find_common(const char *word)
 {
@@ -300,7 +306,7 @@ int parse_find_verb(int argc, char **argv)
 int parse_words(struct call *call, int argc, char **argv)
 {
     struct scanner s = {.call = call, .letters = "-:", .n_letters = 2};
-    call->wants_json = parse_has_word(argc, argv, "--json");
+    call->wants_json = parse_wants_json(argc, argv);
     add_table(&s, call->command->options, NAMED);
     add_table(&s, opt_common, NAMED + OPT_LIMIT);
     int err = set_fallbacks(call, call->command->options, call->own);

@@ -49,11 +49,20 @@ put q --id more more
 check_exit 124 "$MUSTER" wait 'done' more --timeout 300ms
 check_err '1 of the 2 jobs have not ended in time'
 grep -q '^done' out || fail "what has ended is not told: $(cat out)"
-export MUSTER_TIMEOUT=100ms
+export MUSTER_TIMEOUT=1s
 start waiter "$MUSTER" wait more
-sleep 0.5
-runs waiter || fail "the variable has ended it: $(cat waiter.err)"
+start listener "$MUSTER" listen w
+start events "$MUSTER" events
+start waits "$MUSTER" enqueue other --wait x
 export MUSTER_TIMEOUT=1h
+for name in listener events; do wait_for says $name listens; done
+check_exit 3 "$MUSTER" take empty --wait 1500ms # by the clock of Redis, more than a second goes by
+for name in waiter listener events waits; do
+    runs $name || fail "the variable has ended $name: $(cat $name.err)"
+done
+end listener INT 0
+end events INT 0
+end waits TERM 143
 "$MUSTER" cancel --job more >said
 check_end waiter 1
 
