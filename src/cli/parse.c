@@ -322,25 +322,17 @@ int parse_words(struct call *call, int argc, char **argv)
     return err ? err : check_operands(call);
 }
 
-static bool is_named(const struct opt *o, const char *name)
-{
-    return (o->name && strcmp(o->name, name) == 0) || (o->letter == name[0] && !name[1]);
-}
-
 static int take_value(struct call *call, const struct parse_value *value)
 {
     char label[OPT_LABEL_SIZE];
-    for (size_t i = 0; call->command->options[i].help; i++) {
-        const struct opt *o = &call->command->options[i];
-        if (!is_named(o, value->name))
-            continue;
-        if (call->own[i].set && o->kind != OPT_LIST)
-            return complain_usage(call, "--%s is given more than once", value->name);
-        call->own[i].set = true;
-        return o->kind == OPT_FLAG ? 0
-                                   : set_value(call, o, &call->own[i], opt_label(label, o, &call->own[i]), value->text);
-    }
-    return complain_usage(call, "unknown option --%s", value->name);
+    const struct opt *o = opt_find(call->command->options, value->name);
+    if (!o)
+        return complain_usage(call, "unknown option --%s", value->name);
+    struct opt_value *v = &call->own[o - call->command->options];
+    if (v->set && o->kind != OPT_LIST)
+        return complain_usage(call, "--%s is given more than once", value->name);
+    v->set = true;
+    return o->kind == OPT_FLAG ? 0 : set_value(call, o, v, opt_label(label, o, v), value->text);
 }
 
 int parse_values(struct call *call, const struct call *like, const struct parse_value *values, size_t n)

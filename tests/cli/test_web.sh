@@ -171,6 +171,32 @@ post 400 /api/queues/mail/config '{"set":{"max_running":"many"}}'
 post 400 /api/queues/mail/pause '[1]'
 post 405 /api/queues/mail/tasks '{}'
 post 404 /api/nowhere '{}'
+# A number, or a truth, is made no name of: two large numbers would become one.
+for name in id key batch cron zone overlap backoff from until at tags after after_end after_failure; do
+    for value in 1234567890123456789 7 true '["a",7]' '{}'; do
+        post 400 /api/queues/named/put "{\"data\":\"x\",\"$name\":$value}"
+        grep -qF "$name must be a text, in quotes" "$tmp/answer" || fail "$name, $value: $(cat "$tmp/answer")"
+    done
+done
+for body in 'processes/cancel {"id":7' 'failed/drop {"queue":7,"all":true' 'failed/drop {"queue":"named","entry":7' \
+    'failed/drop {"queue":"named","group":7' 'jobs/j1/change {"queue":7' 'jobs/j1/change {"tags_add":[7]' \
+    'jobs/j1/change {"tags_remove":7' 'jobs/j1/change {"log":7' 'queues/named/enqueue {"tasks":[7]' \
+    'queues/named/config {"clear":[7]'; do
+    post 400 "/api/${body%% *}" "${body#* }}"
+    grep -qE 'text' "$tmp/answer" || fail "$body: $(cat "$tmp/answer")"
+done
+post 400 /api/queues/named/put '{"data":"x","priority":9007199254740993}'
+grep -qF 'priority must be a text, in quotes, because the number is too large' "$tmp/answer" || fail "$(cat "$tmp/answer")"
+for body in '{"data":"x","id":"a","id":"b"}' '{"data":"x","data":"y"}' '{"data":"x","tags":["a"],"tags":["b"]}'; do
+    post 400 /api/queues/named/put "$body"
+    grep -qF 'is there more than once' "$tmp/answer" || fail "$body: $(cat "$tmp/answer")"
+done
+post 400 /api/queues/named/config '{"set":{"max_running":3,"max_running":4}}'
+post 400 /api/queues/named/config '{"set":{"max_running":true}}'
+post 400 /api/queues/named/config '{"set":[3]}'
+"$MUSTER" queues named >"$tmp/out" 2>&1 && fail "something was put: $(cat "$tmp/out")"
+post 200 /api/queues/named/config '{"set":{"rate_ms":31622400000,"rate":"7"}}'
+[[ $("$MUSTER" config --queue named rate_ms 2>"$tmp/err") == 31622400000 ]] || fail 'the number was not set'
 "$MUSTER" enqueue kept task >"$tmp/out"
 "$MUSTER" fail "$("$MUSTER" take --lease 1h kept | cut -f 1)" --group g >"$tmp/out"
 for choice in '' ',"all":"no"' ',"group":{},"all":true' ',"group":"g","all":true' ',"group":["g","h"]' ',"group":[]' ',"entry":[],"all":1'; do
