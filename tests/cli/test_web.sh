@@ -278,6 +278,30 @@ put_one() {
 }
 wait_for put_one
 wait_for heard '"queue":"print"'
+# One connection hears all of it, and each gap is told.
+times() { grep -cF -- "$1" "$tmp/stream.out" || true; }
+is_told_times() { (($(times "$1") >= $2)); }
+wait_for heard '"heard":true'
+connections() { redis INFO stats | tr -d '\r' | sed -n 's/^total_connections_received://p'; }
+before=$(connections)
+wait_for is_told_times 'event: overview' "$(($(times 'event: overview') + 4))"
+(($(connections) == before + 1)) || fail "connections: $before, and now $(connections)" # this one
+! heard '"heard":false' || fail "a gap: $(grep -F hearing "$tmp/stream.out")"
+seq 1000 | "$MUSTER" put print --lines >"$tmp/out"
+all_are_told() { while read -r id; do heard "\"what\":\"put\",\"id\":\"$id\"" || return 1; done <"$tmp/out"; }
+wait_for all_are_told
+redis CLIENT KILL TYPE pubsub >"$tmp/out"
+wait_for heard '"heard":false,"error":"E_CONN"'
+wait_for is_told_times '"heard":true' 2
+! is_told_times '"heard":true' 3 || fail "ready more often: $(grep -F hearing "$tmp/stream.out")"
+kill "${pids[stream]}"
+wait "${pids[stream]}" 2>/dev/null || true
+unset 'pids[stream]'
+# Nobody views: nobody listens; and who comes then is told anew from when on nothing is missed.
+has_no_listener() { [[ $(redis CLIENT LIST TYPE pubsub) == '' ]]; }
+wait_for has_no_listener
+start stream python3 "$(dirname "$0")/web_ask.py" "$port" GET /api/live stream
+wait_for heard '"heard":true'
 
 # ---- 7, 6
 end web TERM 0
