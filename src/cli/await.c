@@ -137,6 +137,6 @@ int await_jobs(const struct call *call, struct muster_client *client, const char
     progress_end_wait();
     if (err != MUSTER_OK)
         return report(call, client, err, ids, n);
-    return complain_higher(a.n_failed > 0 || a.n_cut > 0 || out_error() ? EXIT_FAILED : EXIT_DONE,
+    return complain_higher(a.n_failed > 0 || a.n_cut > 0 ? EXIT_FAILED : EXIT_DONE,
                            a.n_gone > 0 ? EXIT_NOT_FOUND : EXIT_DONE);
 }

@@ -232,15 +232,25 @@ static const struct opt options[] = {
     {.help = NULL},
 };
 
+static int run_operands(const struct call *call)
+{
+    bool changes = call->own[UNSET].set;
+    for (size_t i = 0; i < call->n_operands; i++) {
+        int code = check_operand(call, call->operands[i]);
+        if (code)
+            return code;
+        changes |= call->operands[i][name_len(call->operands[i])] == '=';
+    }
+    int code = each_operand(call, 0, call->own[QUEUE].text ? run_of_queue : run_operand, NULL);
+    if (!code && changes)
+        out_set_done();
+    return code;
+}
+
 static int run(const struct call *call)
 {
-    int code = EXIT_DONE;
-    for (size_t i = 0; i < call->n_operands && !code; i++)
-        code = check_operand(call, call->operands[i]);
-    if (code)
-        return code;
     if (call->n_operands > 0)
-        return each_operand(call, 0, call->own[QUEUE].text ? run_of_queue : run_operand, NULL);
+        return run_operands(call);
     if (call->own[UNSET].set)
         return complain_usage(call, "--unset: NAME is missing");
     return list_print(call, columns, list);

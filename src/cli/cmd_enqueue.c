@@ -166,10 +166,11 @@ static const char *say_how_far(const struct flow *f, bool is_all, char out[HOW_F
     if (f->unsure)
         snprintf(unsure, sizeof unsure, ", and perhaps the %" PRIu64 " %s", f->unsure,
                  f->options.at_front ? "before" : "after");
-    text_number_of(tasks, f->enqueued + f->existed, f->is_unique ? "task is" : "task was",
-                   f->is_unique ? "tasks are" : "tasks were");
+    bool is_old = f->existed || (f->is_unique && f->unconfirmed); /* some may have been there before */
+    text_number_of(tasks, f->enqueued + f->existed, is_old ? "task is" : "task was",
+                   is_old ? "tasks are" : "tasks were");
     snprintf(out, HOW_FAR_SIZE, "%s%s %s%s%s%s", f->options.at_front && !is_all ? "the last " : "", tasks,
-             f->is_unique ? "there" : "enqueued", unconfirmed, unsure, say_advice(f));
+             is_old ? "there" : "enqueued", unconfirmed, unsure, say_advice(f));
     return out;
 }
 
