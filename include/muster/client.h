@@ -606,7 +606,8 @@ MUSTER_API int muster_process_cancel(struct muster_client *c, const char *proces
  *
  * If `wait_ms` is above 0, the call waits up to that long for the first task. It does not poll: it listens on a second
  * connection of the client, and every call of muster that makes work available wakes it. A bare LPUSH is found within
- * five seconds, or at once after its PUBLISH. A client whose connection was passed in cannot wait: MUSTER_E_STATE. Idle
+ * five seconds, or at once after its PUBLISH. A connection that dies meanwhile, also in silence, is replaced; only if no
+ * new one can be made, the call ends with that error. A client whose connection was passed in cannot wait: MUSTER_E_STATE. Idle
  * workers of the queue are served before callers that wait here.
  *
  * `fn` is called for each task that was taken, until it returns non-zero. The remaining tasks are leased all the same.

@@ -170,6 +170,7 @@ changing='enqueue pause resume cancel replay drop sweep upgrade put batch'
 # One line that is in the pipe already may never be read: nobody can tell. So this pipe has no reader from the beginning.
 for verb in "${asking[@]}" help 'help work' --version; do
     # shellcheck disable=SC2086
+    # shellcheck disable=SC2016 # the inner shell's
     code=$(env --default-signal=PIPE bash -c 'exec 3> >(:); wait $!; "$@" >&3 2>"$0"; echo $?' "$tmp/err" "$MUSTER" $verb) 2>/dev/null
     if [[ " $changing " == *" ${verb%% *} "* || $verb == *=* ]]; then
         [[ $code == 1 && $(<"$tmp/err") == *'Broken pipe; what was asked for is done' ]] ||
@@ -179,6 +180,7 @@ for verb in "${asking[@]}" help 'help work' --version; do
         ! grep -q 'standard output' "$tmp/err" || fail "'$verb' is not quiet: $(<"$tmp/err")"
     fi
 done
+# shellcheck disable=SC2016 # as above
 code=$(bash -c 'exec 3> >(:); wait $!; "$@" >&3 2>"$0"; echo $?' "$tmp/err" "$MUSTER" enqueue piped x)
 ((code == 1)) || fail "enqueue ended with $code where nobody reads"
 check_err 'cannot write standard output: Broken pipe; what was asked for is done'
