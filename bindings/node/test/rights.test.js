@@ -47,6 +47,7 @@ const CALLS = {
   cancelProcess: ['pw-o', (c) => c.cancelProcess(leased)],
   cancelJobs: ['pw-o', (c) => c.cancelJobs(['waiting'], { dependents: true })],
   jobs: ['pwvo', (c) => c.jobs(['waiting'])],
+  peekJobs: ['pwvo', (c) => c.peekJobs(['waiting'])],
   wait: ['-w-o', (c, timeoutMs) => c.wait(['scheduled'], { timeoutMs })],
   listJobs: ['pwvo', (c) => c.listJobs({ queue: 'q', state: 'waiting' })],
   failures: ['pwvo', (c) => c.failures({ queue: 'q' })],

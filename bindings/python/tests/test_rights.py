@@ -56,6 +56,7 @@ CALLS = {
     "put": ("pw-o", lambda c, wait: c.put("q", JobSpec("data", id="new"))),
     "put_many": ("pw-o", lambda c, wait: c.put_many("q", ["data"])),
     "job": ("pwvo", lambda c, wait: c.job("waiting")),
+    "peek_job": ("pwvo", lambda c, wait: c.peek_job("waiting")),
     "parents": ("pwvo", lambda c, wait: c.parents("depends")),
     "jobs": ("pwvo", lambda c, wait: c.jobs("q", state="waiting")),
     "job_counts": ("pwvo", lambda c, wait: c.job_counts("q")),
