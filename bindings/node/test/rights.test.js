@@ -86,6 +86,7 @@ async function makeWorld() {
   child.kill('SIGKILL');
   await child.ended;
   await redis.run('DEL', 'muster:alive:dead');
+  await redis.run('ZADD', 'muster:registry', '1', 'dead'); // its life is over: a sweep has something to do
   await owner.enqueue('q', 'held');
   [{ id: leased }] = await owner.take('q', { leaseMs: LONG_MS });
   await owner.enqueue('q', 'broken');

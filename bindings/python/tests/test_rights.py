@@ -147,6 +147,7 @@ class Rights(Case):
         child.kill()
         child.wait()
         self.redis.run("del", "muster:alive:dead")
+        self.redis.run("zadd", "muster:registry", "1", "dead")  # its life is over: a sweep has something to do
 
     def check(self, name, how, error, role=""):
         """Whether it was denied, and that whatever it raised has words."""
