@@ -48,7 +48,7 @@
  * or Valkey with an append only file; else nothing is added and the call returns E_REDIS, in words). If fewer confirm
  * it, the call returns E_UNCONFIRMED: all of it is there, maybe on this server only. A repetition under the same
  * request id adds nothing, and is confirmed as soon as they have it; so is one under the same job's id, as long as that
- * job is alive: one that is complete or failed by then is put again. These calls ask:
+ * job is alive: one that is complete or failed by then is put again. So is one under the same batch's id. These calls ask:
  * muster_task_enqueue(), _enqueue_many() and _enqueue_unique(), muster_job_put() and _put_many(), muster_batch_open(),
  * muster_worker_enqueue() and _put(), muster_async_enqueue() and _put(). All others need not: if a finish is lost
  * with its server, the task runs again, and a lost replay can be done again.
@@ -613,7 +613,8 @@ MUSTER_API int muster_process_cancel(struct muster_client *c, const char *proces
  *
  * If `wait_ms` is above 0, the call waits up to that long for the first task. It does not poll: it listens on a second
  * connection of the client, and every call of muster that makes work available wakes it. A bare LPUSH is found within
- * five seconds, or at once after its PUBLISH. A client whose connection was passed in cannot wait: MUSTER_E_STATE. Idle
+ * five seconds, or at once after its PUBLISH. A connection that dies meanwhile, also in silence, is replaced; only if no
+ * new one can be made, the call ends with that error. A client whose connection was passed in cannot wait: MUSTER_E_STATE. Idle
  * workers of the queue are served before callers that wait here.
  *
  * `fn` is called for each task that was taken, until it returns non-zero. The remaining tasks are leased all the same.

@@ -618,20 +618,88 @@ static void jobs_that_are_too_large_together_come_one_by_one(void **state)
     assert_int_equal(n, N_OF(ids));
 }
 
-/* Who may run no script is sent all, and what Redis does not send is left out. */
+/* Of what is very long there is only the length. */
+static void assert_plain_head(struct muster_bytes bytes, uint64_t whole)
+{
+    if (whole == LARGE)
+        assert_int_equal(bytes.len, 0);
+    else
+        assert_head(bytes, whole);
+}
+
+static int note_plain_job(const struct muster_job *job, void *n)
+{
+    assert_plain_head(job->data, job->whole_len);
+    assert_plain_head(job->result, job->whole_result_len);
+    assert_string_equal(job->queue, "q");
+    assert_int_equal(job->n_tags, 1);
+    assert_int_equal(job->whole_result_len, job->state == MUSTER_JOB_COMPLETE ? LARGE : 0);
+    ++*(int *)n;
+    return 0;
+}
+
+static int note_plain_task(const struct muster_task *task, void *n)
+{
+    assert_plain_head((struct muster_bytes){task->data, task->len}, task->whole_len);
+    assert_true(task->whole_len == MIDDLE || task->whole_len == LARGE);
+    ++*(int *)n;
+    return 0;
+}
+
+static struct muster_client *viewer_of(struct scene *s)
+{
+    raw_do(s->server->redis, "ACL SETUSER viewer on >pw ~* &* +@read +hello +select +auth -@write");
+    return client_of(s, "viewer");
+}
+
+/* Who may run no script is sent the beginnings by plain commands. */
+static void a_viewer_is_shown_the_beginning_of_each_job(void **state)
+{
+    struct scene *s = *state;
+    const char *const ids[] = {"done-0", "waits-0", "waits-10"};
+    int n = 0;
+    struct muster_client *c = viewer_of(s);
+    make_jobs(s);
+    set_limit(s, "client-output-buffer-limit", "normal 1mb 0 0");
+    assert_ok(muster_job_list(c, &(struct muster_job_filter){.size = sizeof(struct muster_job_filter), .queue = "q"},
+                              note_plain_job, &n));
+    assert_int_equal(n, 2 * N_LARGE + N_MIDDLE);
+    n = 0;
+    assert_ok(muster_job_peek(c, ids, N_OF(ids), note_plain_job, &n));
+    assert_int_equal(n, N_OF(ids));
+    n = 0;
+    assert_ok(muster_task_peek(c, "q", 0, 100, note_plain_task, &n));
+    assert_int_equal(n, N_LARGE + N_MIDDLE);
+    end_client_of(s, c, "viewer");
+}
+
+/* What is cut here, after it was sent, is left out where Redis does not send it. */
 static void a_viewer_is_shown_the_jobs_that_redis_sends(void **state)
 {
     struct scene *s = *state;
     int n = 0;
-    raw_do(s->server->redis, "ACL SETUSER viewer on >pw ~* &* +@read +hello +select +auth -@write");
-    struct muster_client *c = client_of(s, "viewer");
+    struct muster_client *c = viewer_of(s);
     put_job(s, "one", MIDDLE, NULL);
     put_job(s, "big", LARGE, NULL);
     put_job(s, "small", 5, NULL);
-    set_limit(s, "client-output-buffer-limit", "normal 1mb 0 0");
+    set_limit(s, "client-output-buffer-limit", "normal 200kb 0 0");
     assert_ok(muster_job_list(c, &(struct muster_job_filter){.size = sizeof(struct muster_job_filter), .queue = "q"},
-                              count_whole, &n));
+                              note_plain_job, &n));
     assert_int_equal(n, 2);
+    end_client_of(s, c, "viewer");
+}
+
+/* A list tells no lengths: each of its tasks is sent, and cut. */
+static void a_viewer_is_shown_the_beginning_of_each_task(void **state)
+{
+    struct scene *s = *state;
+    int n = 0;
+    struct muster_client *c = viewer_of(s);
+    for (int i = 0; i < N_MIDDLE; i++)
+        enqueue(s, "q", MIDDLE);
+    set_limit(s, "client-output-buffer-limit", "normal 1mb 0 0");
+    assert_ok(muster_task_peek(c, "q", 0, 100, note_plain_task, &n));
+    assert_int_equal(n, N_MIDDLE);
     end_client_of(s, c, "viewer");
 }
 
@@ -743,7 +811,9 @@ int main(int argc, char **argv)
         limited_test(lists_of_jobs_bring_the_beginning_of_each),
         limited_test(a_job_that_redis_does_not_send_is_named),
         limited_test(jobs_that_are_too_large_together_come_one_by_one),
+        limited_test(a_viewer_is_shown_the_beginning_of_each_job),
         limited_test(a_viewer_is_shown_the_jobs_that_redis_sends),
+        limited_test(a_viewer_is_shown_the_beginning_of_each_task),
         limited_test(a_wait_tells_of_an_end_whose_result_redis_does_not_send),
         limited_test(a_large_request_of_a_client_has_more_time),
         limited_test(a_large_request_over_a_link_has_more_time),
