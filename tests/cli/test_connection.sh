@@ -203,7 +203,8 @@ as_now CLIENT KILL TYPE normal SKIPME yes >"$tmp/out"
 as_now CLIENT KILL TYPE pubsub >"$tmp/out"
 check_exit 0 "$MUSTER" enqueue changed by-the-new-one
 wait_for grep -qx by-the-new-one "$tmp/worker.out"
-wait_for grep -q by-the-new-one "$tmp/hearer.out"
+hears() { "$MUSTER" enqueue changed heard >"$tmp/out" && grep -q heard "$tmp/hearer.out"; } # it may have missed the first ones
+wait_for hears
 check_exit 0 "$MUSTER" take nobody
 check_exit 0 "$MUSTER" finish "$(cut -f1 "$tmp/out")"
 check_end waiter 0
