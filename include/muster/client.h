@@ -120,6 +120,8 @@ struct muster_client_options {
      *     tls_server_name=NAME   whom the certificate must name; else the host
      *     tls_insecure=1         no certificate is verified: whoever is in between can read and change all
      *     sentinel_user=USER, sentinel_password=PASSWORD  the sentinels' login; `user` and `password` are the master's
+     *     password_file=FILE, sentinel_password_file=FILE  in place of `password` and `sentinel_password`: a regular file
+     *                            whose first line is it. It is read again before each connection, so it may be changed
      *     replicas=N, replicas=N,MS  so many replicas must confirm what is added, within so many milliseconds
      *     fsync=1                what is added must be on the disk */
     const char *url;

@@ -87,7 +87,9 @@ static void connect_to(struct link *l, const struct wire_place *place)
     const struct url_tls *tls = &l->url.tls;
     struct wire *wire;
     char why[400];
-    int err = tls->is_on ? tls_context_renew(&l->tls, tls, why, sizeof why) : MUSTER_OK;
+    int err = secret_renew(&l->url, why, sizeof why);
+    if (err == MUSTER_OK && tls->is_on)
+        err = tls_context_renew(&l->tls, tls, why, sizeof why);
     if (wire_new(&wire) == MUSTER_OK) {
         if (l->tls)
             wire_secure(wire, l->tls, place_target(&l->place).server_name);

@@ -19,6 +19,7 @@
 #include "redis/greeting.h"
 #include "redis/link.h"
 #include "redis/resolver.h"
+#include "redis/secret.h"
 #include "redis/tls.h"
 #include "redis/wire.h"
 

@@ -24,6 +24,7 @@
 #include "redis/place.h"
 #include "redis/redis.h"
 #include "redis/resolver.h"
+#include "redis/secret.h"
 #include "redis/tls.h"
 #include "redis/wire.h"
 

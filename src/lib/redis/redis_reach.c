@@ -106,12 +106,13 @@ static int connect_by_name(struct redis *r, const struct place_target *to)
     return try_place(r, &(struct wire_place){.address = r->address, .port = to->port}, now_ms + share_ms);
 }
 
-static int prepare_tls(struct redis *r)
+/* What lies in files is read again before each connection. */
+static int prepare(struct redis *r)
 {
     char why[400];
-    if (!r->url.tls.is_on)
-        return MUSTER_OK;
-    int err = tls_context_renew(&r->tls, &r->url.tls, why, sizeof why);
+    int err = secret_renew(&r->url, why, sizeof why);
+    if (err == MUSTER_OK && r->url.tls.is_on)
+        err = tls_context_renew(&r->tls, &r->url.tls, why, sizeof why);
     if (err != MUSTER_OK)
         redis_error_set(r, "%s", err == MUSTER_E_NOMEM ? "out of memory" : why);
     return err;
@@ -120,7 +121,7 @@ static int prepare_tls(struct redis *r)
 int redis_reach(struct redis *r)
 {
     struct place_target to = place_target(&r->place);
-    int err = prepare_tls(r);
+    int err = prepare(r);
     r->n_addresses = r->n_untried = 0;
     r->address[0] = '\0';
     if (err != MUSTER_OK) {
