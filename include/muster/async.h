@@ -137,6 +137,9 @@ MUSTER_API const char *muster_async_options_check(const struct muster_async_opti
  *
  * What takes have taken, or may have taken, without the program having taken their answers, is given back first. That
  * may take as long as `timeout_ms`, also for a connection that is not there. Without such takes nothing is waited for.
+ *
+ * In a function that muster_async_dispatch() calls it takes effect when that function has returned: no other one is
+ * called, and the client is gone when muster_async_dispatch() returns. No other call of the client may follow.
  */
 MUSTER_API void muster_async_free(struct muster_async *a);
 
@@ -157,8 +160,8 @@ MUSTER_API size_t muster_async_next(struct muster_async *a, struct muster_answer
 
 /*
  * Take up to `max` answers, 0: all that are there now, without blocking, and call the `fn` of each on this thread; an
- * answer whose `fn` is NULL is taken and dropped. `fn` may make calls, but must neither take answers nor free the
- * client. Returns how many were taken. One thread at a time.
+ * answer whose `fn` is NULL is taken and dropped. `fn` may make calls, and free the client, but must not take
+ * answers. Returns how many were taken. One thread at a time.
  */
 MUSTER_API size_t muster_async_dispatch(struct muster_async *a, size_t max);
 
