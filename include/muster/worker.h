@@ -501,9 +501,13 @@ enum muster_on_stderr {
  * and its output mean nothing any more.
  *
  * If the program cannot be executed when a task comes (it was removed, or its interpreter is missing), the task is
- * given back, and the worker stops with E_NOT_FOUND. If only the system lacks something at that moment, such as memory,
- * MUSTER_EVENT_REFUSED tells, and the task is retried after `retry_delay_ms`; a job by its own retries and backoff, and
- * it keeps the group "no-child".
+ * given back, and the worker stops with E_NOT_FOUND. If only the system lacks something at that moment (descriptors,
+ * memory, processes), or somebody writes the program's file, the task or job is given back: that costs no retry, and does
+ * not count for `max_tasks`. MUSTER_EVENT_REFUSED (E_NOMEM) tells what, once until a command begins again, and the worker
+ * takes nothing for a second.
+ *
+ * What children leave running in the background may hold the pipes of their results. These are bounded: if the program
+ * may open too few files (ulimit -n), no command with a result begins until some have ended, as if the system lacked them.
  *
  * A child is told to stop when its task was cancelled or lost, is past its limit, or at the end of a drain. It then
  * gets SIGTERM, and after `grace_ms` SIGKILL: the child, wherever it has moved, and the process group that it was started

@@ -100,6 +100,8 @@ static const char *words_of(const struct muster_event *e)
         return "was lost, and ends";
     if (e->type == MUSTER_EVENT_REFUSED && e->err == MUSTER_E_DENIED && e->process)
         return "cannot be stopped";
+    if (e->type == MUSTER_EVENT_REFUSED && e->err == MUSTER_E_NOMEM)
+        return "lacks something of the system";
     if (is_told_by_down(e))
         return NULL;
     return e->type < N_EVENTS ? events[e->type].words : NULL;

@@ -13,6 +13,7 @@
 
 #include "jobs.h"
 #include "live_worker.h"
+#include "worker/worker.h"
 
 /* A worker "w1" that serves "q" with `sh -c <script> sh <argument>`. */
 static struct live_worker *serve_shell(struct scene *s, const char *script, const char *argument,
@@ -184,6 +185,7 @@ static void a_program_that_cannot_be_executed_stops_the_worker_and_the_task_stay
     assert_int_equal(failed(s), 0);
 }
 
+/* It costs the work nothing, whatever it is: a task, or a job without a retry. */
 static void a_program_that_is_being_written_is_tried_again(void **state)
 {
     struct scene *s = *state;
@@ -192,11 +194,13 @@ static void a_program_that_is_being_written_is_tried_again(void **state)
     serve_program(s, path);
     scene_await_idle(s, "q", "w1");
     scene_enqueue(s, "q", "t");
-    scene_await_events(s, MUSTER_EVENT_REFUSED, "w1", 2);
+    job_put(s, "q", "a", "retries", "0");
+    scene_await_events(s, MUSTER_EVENT_REFUSED, "w1", 1);
     assert_int_equal(close(fd), 0);
-    raw_await(s->server->redis, s->base, 0, "ZCARD %s:delayed:q", s->prefix);
+    job_await(s, "a", "state", "complete");
     await_finished(s);
     assert_int_equal(failed(s), 0);
+    assert_int_equal(raw_int(s->server->redis, "ZCARD %s:delayed:q", s->prefix), 0);
 }
 
 static void a_program_that_is_not_there_is_not_served(void **state)
@@ -280,23 +284,28 @@ static void exit_75_retries_a_job_after_its_own_backoff(void **state)
     assert_history_has(s, "b", "\tretried\texit-75");
 }
 
-/* Nobody knows when the system has what it lacks: so a job is not asked again sooner than it says. */
-static void a_job_for_which_no_child_can_be_made_follows_its_own_backoff(void **state)
+/* Whatever the system lacks, a job that has no retry left is none the worse for it, and is told once. The worker takes
+ * nothing for a moment; then it has as many hands as before. */
+static void what_the_system_lacks_costs_a_job_nothing(void **state)
 {
     struct scene *s = *state;
     struct rlimit before, none;
-    serve_shell(s, "true", NULL, (struct muster_command){.retry_delay_ms = 1});
+    struct live_worker *w = serve_shell(s, "true", NULL, (struct muster_command){0});
+    w->worker->max_tasks = 1; /* which it does not count for */
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     none = (struct rlimit){3, before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    job_put(s, "q", "a", "backoff", "3600000");
+    job_put(s, "q", "a", "retries", "0");
     scene_await_events(s, MUSTER_EVENT_REFUSED, "w1", 1);
-    job_await(s, "a", "state", "scheduled");
+    raw_await(s->server->redis, s->base, 0, "HGET %s:worker:w1 held", s->prefix);
+    job_await(s, "a", "state", "running"); /* once more, and once more without a word */
+    raw_await(s->server->redis, s->base, 0, "HGET %s:worker:w1 held", s->prefix);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-    assert_in_range(raw_int(s->server->redis, "HGET %s:job:a due", s->prefix) -
-                        raw_int(s->server->redis, "HGET %s:job:a since", s->prefix),
-                    3600000, 3600000);
-    assert_history_has(s, "a", "\tretried\tno-child");
+    job_await(s, "a", "state", "complete");
+    job_assert(s, "a", "retried", "");
+    job_assert(s, "a", "group", "");
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_REFUSED, NULL, NULL), 1);
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", 1);
 }
 
 /* ---- several, and their end ---- */
@@ -334,7 +343,7 @@ int main(int argc, char **argv)
         live_test(any_other_end_retries_a_job_by_its_own_settings),
         live_test(a_job_whose_command_never_succeeds_has_used_up_its_retries),
         live_test(exit_75_retries_a_job_after_its_own_backoff),
-        live_test(a_job_for_which_no_child_can_be_made_follows_its_own_backoff),
+        live_test(what_the_system_lacks_costs_a_job_nothing),
         live_test(hands_run_commands_side_by_side),
     };
     return scene_run(tests, argc, argv);

@@ -4,15 +4,18 @@
  * failure. tests/cli/test_work_output.sh proves what is passed through.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "jobs.h"
 #include "live_worker.h"
+#include "worker/worker.h"
 
 /* Its ttl is longer than any halt of this machine: a worker that was swept would run its commands again. */
 static struct live_worker *serve_shell(struct scene *s, int hands, const char *script, struct muster_command extra)
@@ -242,6 +245,44 @@ static void too_few_descriptors_cost_messages_but_no_child(void **state)
     assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_REFUSED, NULL, NULL), 0);
 }
 
+/* What 80 commands have left running holds their results' pipes. It takes no more of the worker's descriptors than it
+ * may, costs nobody a retry, and holds up no command that needs none. */
+static void what_is_left_of_results_is_bounded_and_fails_nobody(void **state)
+{
+    struct scene *s = *state;
+    struct rlimit before, few;
+    char script[300], lock[120], id[8];
+    const char *const argv[] = {"true", NULL};
+    const struct muster_command plain = {.size = sizeof plain, .argv = argv, .on_stderr = MUSTER_STDERR_PASS};
+    snprintf(lock, sizeof lock, "%s/lock", s->server->dir);
+    snprintf(script, sizeof script, "flock -s %s true & echo result", lock);
+    int fd = open(lock, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0 && flock(fd, LOCK_EX) == 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = (struct rlimit){128, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    struct live_worker *w =
+        serve_shell(s, 1, script, (struct muster_command){AS_RESULT, .on_stderr = MUSTER_STDERR_PASS});
+    assert_ok(muster_worker_serve_command(w->worker, "plain", &plain));
+    for (int i = 0; i < 80; i++) {
+        snprintf(id, sizeof id, "j%d", i);
+        job_put(s, "q", id, "retries", "0");
+    }
+    scene_await_events(s, MUSTER_EVENT_REFUSED, "w1", 1);
+    assert_non_null(strstr(muster_worker_error(w->worker), "left running"));
+    job_put(s, "plain", "innocent", "retries", "0");
+    job_await(s, "innocent", "state", "complete");
+    assert_in_range(w->worker->outputs.n, 1, 64);
+    assert_int_equal(close(fd), 0);
+    for (int i = 0; i < 80; i++) {
+        snprintf(id, sizeof id, "j%d", i);
+        job_await(s, id, "state", "complete");
+        job_assert(s, id, "retried", "");
+        job_assert(s, id, "result", "result\n");
+    }
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 /* ---- what is refused ---- */
 
 static void what_cannot_be_meant_is_refused(void **state)
@@ -278,6 +319,7 @@ int main(int argc, char **argv)
         live_test(what_a_command_leaves_running_holds_nothing_up_and_may_write),
         live_test(a_worker_that_has_stopped_reads_no_more),
         live_test(too_few_descriptors_cost_messages_but_no_child),
+        live_test(what_is_left_of_results_is_bounded_and_fails_nobody),
         live_test(what_cannot_be_meant_is_refused),
     };
     return scene_run(tests, argc, argv);

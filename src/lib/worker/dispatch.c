@@ -30,8 +30,8 @@ static struct muster_process *next_to_start(struct muster_worker *w, int64_t now
 {
     size_t n = process_count(w, HAS_HAND);
     bool has_hands = n < (size_t)w->hands;
-    if (w->state != WORKER_WORKING || w->is_free_due || w->round.is_held_back || process_allowed(w) <= n ||
-        (!has_hands && !w->outbox.is_there))
+    if (w->state != WORKER_WORKING || w->is_free_due || w->round.is_held_back || lack_is_on(w) ||
+        process_allowed(w) <= n || (!has_hands && !w->outbox.is_there))
         return NULL;
     struct muster_process *p = first_ready(w);
     if (!p || (!has_hands && (p->is_suspect || p->served->executor != &executor_next)))

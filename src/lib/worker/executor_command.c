@@ -111,6 +111,20 @@ static bool will_pass(int error)
     return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE || error == ETXTBSY;
 }
 
+/* It does not count for max_tasks either. */
+static void lacking(struct muster_process *p, int error)
+{
+    struct muster_worker *w = p->worker;
+    char line[400], reason[100], why[120] = "";
+    if (error == EMFILE && w->outputs.n_left > 0)
+        snprintf(why, sizeof why, " (what commands have left running holds %zu)", w->outputs.n_left);
+    snprintf(line, sizeof line, "%.200s cannot begin now: %s%s; its task goes back, and others wait for a moment",
+             p->served->command->path, strerror_r(error, reason, sizeof reason), why);
+    w->processes.n_begun--;
+    lack_begin(w, p->served, line);
+    end_by_handler(p, MUSTER_GIVE_BACK);
+}
+
 /* The program did not begin. If that will not pass, the worker stops: each task would end in this way. */
 static void not_begun(struct muster_process *p, int error)
 {
@@ -121,11 +135,7 @@ static void not_begun(struct muster_process *p, int error)
         return;
     }
     if (will_pass(error)) {
-        snprintf(line, sizeof line, "no child could be made: %s", strerror_r(error, reason, sizeof reason));
-        tell_event(p->worker, MUSTER_EVENT_REFUSED, MUSTER_E_NOMEM, line, NULL);
-        set_delay(p);
-        muster_process_set_failure(p, "no-child", line);
-        end_by_handler(p, MUSTER_RETRY);
+        lacking(p, error);
         return;
     }
     snprintf(line, sizeof line, "%.200s cannot be run: %s; its task was given back, the worker stops", command->path,
@@ -217,6 +227,7 @@ static void has_begun(struct muster_process *p, struct child *child)
 {
     p->child = child;
     p->worker->processes.n_children++;
+    lack_is_over(p->worker);
     trace_line(TRACE_STATE, "process %s of %s: child %ld", p->token_text, p->served->name, (long)child->pid);
 }
 

@@ -112,6 +112,7 @@ static void output_free(struct output *o)
 {
     TAILQ_REMOVE(&o->worker->outputs.list, o, in_list);
     o->worker->outputs.n--;
+    o->worker->outputs.n_left -= o->is_let_go;
     if (o->readable)
         event_free(o->readable);
     if (o->pause)
@@ -255,13 +256,17 @@ void output_words(const struct output *o, char out[TAIL_TEXT_MAX + 1])
 
 /* ---- life ---- */
 
-/* The descriptors of children come first: each needs one to be watched. */
-static bool may_have_more(const struct muster_worker *w)
+/* The descriptors of children come first: each needs one to be watched. A result cannot do without a pipe; but those of
+ * children that have ended must not take what the worker needs for its connections, however few it may have. */
+static bool may_have_more(const struct muster_worker *w, enum output_kind kind)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
         return true;
-    return w->outputs.n + (size_t)w->hands + DESCRIPTORS_OF_OTHERS < limit.rlim_cur;
+    if (kind == OUTPUT_MESSAGE)
+        return w->outputs.n + (size_t)w->hands + DESCRIPTORS_OF_OTHERS < limit.rlim_cur;
+    const size_t half = limit.rlim_cur / 2, of_others = half < DESCRIPTORS_OF_OTHERS ? half : DESCRIPTORS_OF_OTHERS;
+    return w->outputs.n_left == 0 || w->outputs.n_left + (size_t)w->hands + of_others < limit.rlim_cur;
 }
 
 /* A child's own standard descriptors must not be overwritten while they are set up. */
@@ -313,7 +318,7 @@ static struct output *make(struct muster_worker *w, int fd)
 struct output *output_new(struct muster_worker *w, enum output_kind kind, size_t most, int *write_fd)
 {
     int ends[2];
-    if (kind == OUTPUT_MESSAGE && !may_have_more(w)) {
+    if (!may_have_more(w, kind)) {
         errno = EMFILE;
         return NULL;
     }
@@ -344,6 +349,7 @@ void output_let_go(struct output *o)
     if (!o)
         return;
     o->is_let_go = true;
+    o->worker->outputs.n_left++;
     if (o->worker->state == WORKER_STOPPED)
         give_up(o);
     else

@@ -24,12 +24,14 @@ TAILQ_HEAD(output_list, output);
 struct outputs {
     struct output_list list;
     size_t n;
+    size_t n_left; /* those of children that have ended */
 };
 
 int output_new_list(struct muster_worker *w);
 
 /* A pipe whose other end is `*write_fd`, which the caller closes. `most`: how many bytes of a result are kept. NULL with
- * errno: there can be none; for a message also if that would take the descriptors that other children need. */
+ * errno: there can be none; also if that would take the descriptors that others need: children for a message, and the
+ * worker for a result, if those that are left of children that have ended have taken too many (EMFILE). */
 struct output *output_new(struct muster_worker *w, enum output_kind kind, size_t most, int *write_fd);
 
 /* The child has exited: reads what it has left in the pipe. */

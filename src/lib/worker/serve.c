@@ -218,6 +218,14 @@ static bool is_taken_from(const struct served *s)
     return s->serving == SERVING && s->is_announced;
 }
 
+size_t serve_number(const struct muster_worker *w, const struct served *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < w->n_served && w->served[i] != s; i++)
+        n += is_taken_from(w->served[i]);
+    return n;
+}
+
 size_t serve_count(const struct muster_worker *w)
 {
     size_t n = 0;

@@ -45,8 +45,9 @@ struct served *serve_find(struct muster_worker *w, const char *queue, size_t len
 void serve_announce(struct muster_worker *w);
 /* Does Redis know of every queue that the worker serves? False also if it serves none, or is leaving one. */
 bool serve_all_announced(const struct muster_worker *w);
-/* How many queues the worker takes from. */
+/* How many queues the worker takes from, and how many of them it was told of before this one. */
 size_t serve_count(const struct muster_worker *w);
+size_t serve_number(const struct muster_worker *w, const struct served *s);
 /* At most so many of these in their order, beginning with number `from`. The caller frees the result and `*served`,
  * which names the same queues in the same places. NULL: out of memory. */
 struct script_queue *serve_list(const struct muster_worker *w, size_t from, size_t most, struct served ***served,

@@ -328,8 +328,7 @@ static void prepare_look(struct muster_worker *w)
     turns->look++;
     turns->look_from = turns->first_queue;
     turns->looks_again = false;
-    if (w->in_turn)
-        turns->first_queue++;
+    turns->first_queue = w->in_turn ? turns->first_queue + 1 : 0;
 }
 
 /* One call, if there is a reason for one. */

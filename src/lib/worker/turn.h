@@ -33,7 +33,7 @@ struct turns {
     bool must_state_hands; /* Redis must learn of a lower capacity: dispatch.c and stop.c */
     int in_flight;         /* calls */
     int takes_in_flight;   /* processes that these calls have asked for */
-    size_t first_queue;    /* option in_turn: the number of the queue with which the next look begins */
+    size_t first_queue;    /* the number of the queue with which the next look begins: option in_turn; lack.c */
     /* A look at all queues, in one call or in several. */
     size_t look;      /* its number */
     size_t look_from; /* the number of the queue with which it began */

@@ -41,8 +41,8 @@ int worker_capacity(const struct muster_worker *w)
     uint64_t allowed = process_allowed(w);
     if (w->state != WORKER_WORKING || capacity <= 0 || resume_is_under_way(w))
         return 0;
-    if (w->suspects.n > 0 && allowed > held_still(w))
-        allowed = held_still(w); /* nothing more while one of them has to run alone */
+    if ((w->suspects.n > 0 || lack_is_on(w)) && allowed > held_still(w))
+        allowed = held_still(w); /* nothing more while one of them has to run alone, or no command can begin */
     return allowed < (uint64_t)capacity ? (int)allowed : capacity;
 }
 
@@ -66,6 +66,7 @@ static void end_everything(struct muster_worker *w)
     suspect_stop(w);
     wake_stop(w);
     stop_done(w);
+    lack_stop(w);
     pulse_free(w);
     produce_close(w);
     connection_close(w);
@@ -139,6 +140,7 @@ void worker_free_now(struct muster_worker *w)
     suspect_free(w);
     round_free(w);
     stop_free(w);
+    lack_free(w);
     pulse_free(w);
     outbox_free(w);
     calls_free(w);
@@ -165,9 +167,10 @@ static void on_reaper(evutil_socket_t fd, short what, void *arg)
 static int new_parts(struct muster_worker *w)
 {
     static int (*const parts[])(struct muster_worker *) = {
-        outbox_new, stop_new,    heartbeat_new,       fence_new,         timer_keeper_new,
-        wake_new,   turn_new,    round_new,           process_new_table, output_new_list,
-        posted_new, suspect_new, executor_threads_new};
+        outbox_new,           stop_new,        heartbeat_new, fence_new,
+        timer_keeper_new,     wake_new,        turn_new,      round_new,
+        process_new_table,    output_new_list, posted_new,    suspect_new,
+        executor_threads_new, lack_new};
     int err = MUSTER_OK;
     w->reaper = event_new(w->base, -1, 0, on_reaper, w);
     if (!w->reaper)

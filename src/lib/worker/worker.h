@@ -35,7 +35,8 @@
  *   stop.c              the wish to stop, the drain, the moment to leave; burst.c: nothing is left to do
  *   executor_*.c        how handlers run: inline, on threads (ring.c: what has begun waits there for one), as child
  *                       processes (command_setup.c: which, spawn.c starts them, output.c reads what they print, child.c
- *                       ends them); or that the program takes what there is (executor_next.c)
+ *                       ends them, lack.c: none can begin now); or that the program takes what there is
+ *                       (executor_next.c)
  *   outbox.c            what lies ready for a program with a loop of its own; outbox_item.c: its events and answers
  */
 #ifndef WORKER_H
@@ -53,6 +54,7 @@
 #include "worker/executor.h"
 #include "worker/figures.h"
 #include "worker/heartbeat.h"
+#include "worker/lack.h"
 #include "worker/marks.h"
 #include "worker/outbox.h"
 #include "worker/output.h"
@@ -149,6 +151,7 @@ struct muster_worker {
     struct processes processes;
     struct outputs outputs;
     struct children children;
+    struct lack lack;
     struct suspects suspects;
     struct stop stop;
     struct burst burst;
