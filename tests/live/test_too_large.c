@@ -103,18 +103,20 @@ static void assert_large_fails(struct scene *s, const char *what, const char *wo
     assert_int_equal(raw_int(s->server->redis, "EXISTS %s:queues:elsewhere", s->prefix), 0);
 }
 
-#define LARGE_TEST(name, limit, what, words)                         \
-    static void name(void **state)                                   \
-    {                                                                \
-        set_limit(*state, (limit), "1mb");                           \
-        assert_large_fails(*state, (what), (words));                 \
+#define LARGE_TEST(name, limit, what, words)         \
+    static void name(void **state)                   \
+    {                                                \
+        set_limit(*state, (limit), "1mb");           \
+        assert_large_fails(*state, (what), (words)); \
     }
 #define PROTOCOL "proto-max-bulk-len"
 #define HANGS_UP "client-query-buffer-limit"
 LARGE_TEST(a_result_that_is_too_long_for_the_protocol_fails_its_job, PROTOCOL, "result", "its result of 3000000 bytes")
 LARGE_TEST(a_result_at_which_redis_hangs_up_fails_its_job, HANGS_UP, "result", "its result of 3000000 bytes")
-LARGE_TEST(a_task_that_is_handed_on_and_too_long_for_the_protocol, PROTOCOL, "task", "its follow-up task of 3000000 bytes")
-LARGE_TEST(a_task_that_is_handed_on_and_at_which_redis_hangs_up, HANGS_UP, "task", "its follow-up task of 3000000 bytes")
+LARGE_TEST(a_task_that_is_handed_on_and_too_long_for_the_protocol, PROTOCOL, "task",
+           "its follow-up task of 3000000 bytes")
+LARGE_TEST(a_task_that_is_handed_on_and_at_which_redis_hangs_up, HANGS_UP, "task",
+           "its follow-up task of 3000000 bytes")
 LARGE_TEST(data_that_are_too_long_for_the_protocol_fail_their_job, PROTOCOL, "data", "its data of 3000000 bytes")
 LARGE_TEST(data_at_which_redis_hangs_up_fail_their_job, HANGS_UP, "data", "its data of 3000000 bytes")
 

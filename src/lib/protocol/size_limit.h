@@ -26,11 +26,11 @@ uint64_t size_limit_due(const struct size_suspect *s);
 
 #define SIZE_LIMIT_WORDS 256
 /* What may be too large, X(thing, word, the way that Redis does not let it go). */
-#define SIZE_LIMIT_THINGS(X)                                 \
-    X(LARGE_TASK, "task", BYTE_LIMITS_ANSWER)                \
-    X(LARGE_RECORD, "record", BYTE_LIMITS_ANSWER)            \
-    X(LARGE_RESULT, "result", BYTE_LIMITS_REQUEST)           \
-    X(LARGE_DATA, "data", BYTE_LIMITS_REQUEST)               \
+#define SIZE_LIMIT_THINGS(X)                       \
+    X(LARGE_TASK, "task", BYTE_LIMITS_ANSWER)      \
+    X(LARGE_RECORD, "record", BYTE_LIMITS_ANSWER)  \
+    X(LARGE_RESULT, "result", BYTE_LIMITS_REQUEST) \
+    X(LARGE_DATA, "data", BYTE_LIMITS_REQUEST)     \
     X(LARGE_FOLLOWER, "follow-up task", BYTE_LIMITS_REQUEST)
 
 enum size_limit_thing {
