@@ -625,6 +625,58 @@ static void a_script_that_redis_does_not_know_is_asked_about_once(void **state)
     muster_client_free(c);
 }
 
+struct heard {
+    struct hostile_server server;
+    uint64_t least;
+};
+
+static bool has_heard(void *arg)
+{
+    const struct heard *h = arg;
+    return h->server.counts->commands >= h->least;
+}
+
+/* The client that waits for replicas waits no longer, as if its time were over. */
+static bool is_unblocked(void *arg)
+{
+    struct scene *s = arg;
+    char *list = raw_string(s->server->redis, "CLIENT LIST"), *rest;
+    int64_t id = 0;
+    for (char *line = strtok_r(list, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        if (strstr(line, " flags=b"))
+            id = strtoll(line + strlen("id="), NULL, 10);
+    free(list);
+    return id > 0 && raw_int(s->server->redis, "CLIENT UNBLOCK %d", (int)id) == 1;
+}
+
+/* Redis carries questions out one after the other, and each may take its whole time. */
+static void an_asynchronous_client_asks_one_question_at_a_time(void **state)
+{
+    struct scene *s = *state;
+    struct heard h = {.least = 0};
+    struct answers as;
+    char url[160];
+    hostile_server_start(&h.server, s->server->dir, &(struct hostile_spec){.relay_to = s->server->socket});
+    snprintf(url, sizeof url, "%s?replicas=1,50000", h.server.url);
+    answers_open(&as, s, url, 60000, NULL);
+    answers_enqueue(&as, "q", "t", NULL);
+    wait_until(is_unblocked, s, SOON_MS);
+    answers_await(&as, 1); /* the script is known */
+    const uint64_t before = h.server.counts->commands;
+    for (uint64_t i = 0; i < 20; i++) { /* each in a turn of its own, while the first question is under way */
+        answers_enqueue(&as, "q", "t", NULL);
+        h.least = before + i + 2;
+        wait_until(has_heard, &h, SOON_MS);
+    }
+    assert_int_equal(h.server.counts->commands - before, 20 + 1);
+    wait_until(is_unblocked, s, SOON_MS);
+    wait_until(is_unblocked, s, SOON_MS);
+    answers_await(&as, 21);
+    assert_int_equal(as.counts[-MUSTER_E_UNCONFIRMED], 21);
+    answers_close(&as);
+    hostile_server_stop(&h.server);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -636,6 +688,7 @@ int main(int argc, char **argv)
         live_test(a_repeated_call_writes),
         live_test(fewer_replicas_than_there_are_are_warned_of),
         live_test(only_all_replicas_make_sure_of_a_failover),
+        live_test(an_asynchronous_client_asks_one_question_at_a_time),
         live_test(a_refusal_stays_a_refusal),
         live_test(who_may_not_ask_is_told_so),
         live_test(who_is_sent_elsewhere_is_told_what_is_known_there),

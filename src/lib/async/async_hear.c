@@ -125,7 +125,8 @@ bool async_hear_reply(struct async_call *call, size_t bytes, const struct redisR
 void async_hear_down(struct muster_async *a, int err, const char *words)
 {
     struct async_line *l = &a->line;
-    l->n_unasked = l->n_questions = 0;
+    l->n_unasked = 0;
+    l->is_asking = false;
     async_hear_fail_all(&l->broken, err == MUSTER_E_TIMEOUT ? err : MUSTER_E_CONN, words);
     async_hear_fail_all(&l->added, MUSTER_E_UNCONFIRMED, words);
 }
@@ -140,7 +141,8 @@ static void on_confirmed(const struct redisReply *reply, void *arg)
     char why[256];
     if (!reply) /* the connection broke: async_hear_down() follows */
         return;
-    l->n_questions--;
+    l->is_asking = false;
+    async_line_go_on(a);
     int err = confirm_hear(&l->confirm, reply, NULL, why, sizeof why);
     if (err == MUSTER_OK)
         confirm_warn(&l->confirm, link_replicas(l->link));
@@ -154,18 +156,18 @@ static void on_confirmed(const struct redisReply *reply, void *arg)
     }
 }
 
-/* Also for one that was answered behind its question, because it was sent twice. */
+/* One question at a time: Redis carries them out one after the other, and each may take its whole time. The next one is
+ * for all that came meanwhile; also for one that was answered behind its question, because it was sent twice. */
 void async_hear_ask(struct muster_async *a)
 {
     struct async_line *l = &a->line;
     struct command c = COMMAND_EMPTY;
-    bool is_due = l->n_unasked > 0 || (l->added.first && l->n_questions == 0);
+    bool is_due = !l->is_asking && (l->n_unasked > 0 || l->added.first);
     if (!confirm_is_wanted(&l->confirm) || !is_due || !link_is_up(l->link))
         return;
     confirm_say(&l->confirm, &c);
-    if (link_call(l->link, &c, on_confirmed, a) == MUSTER_OK)
-        l->n_questions++;
-    else
+    l->is_asking = link_call(l->link, &c, on_confirmed, a) == MUSTER_OK;
+    if (!l->is_asking)
         link_break(l->link, MUSTER_E_NOMEM, "out of memory");
     l->n_unasked = 0;
     command_clear(&c);

@@ -28,9 +28,10 @@ struct async_line {
     struct async_list added;    /* were answered, and are to be confirmed */
     struct async_list answered; /* in this turn of the loop */
     size_t n_answered;
-    size_t n_sent, sent_bytes;     /* under way: scripts and commands, and their tasks' bytes */
-    size_t n_own;                  /* calls of the client's own, without an answer */
-    size_t n_unasked, n_questions; /* additions for whose confirmation nobody has asked; questions under way */
+    size_t n_sent, sent_bytes; /* under way: scripts and commands, and their tasks' bytes */
+    size_t n_own;              /* calls of the client's own, without an answer */
+    size_t n_unasked;          /* additions for whose confirmation nobody has asked */
+    bool is_asking;            /* such a question is under way */
     enum async_claim claim;
     struct confirm confirm;
     int64_t down_since_ms;  /* since when nothing was executed, because of the connection; 0: something was */
