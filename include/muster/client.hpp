@@ -536,10 +536,16 @@ class client
     }
 
     /* muster_job_get() of one; none if it does not exist (any more). */
-    std::optional<job> get_job(std::string_view id) { return one_job(muster_job_get, id); }
+    std::optional<job> get_job(std::string_view id)
+    {
+        return one_job(id, [&](auto ids, auto row, void *arg) { return muster_job_get(get(), ids, 1, row, arg); });
+    }
 
     /* muster_job_peek() of one, for a job that may be large: at most MUSTER_HEAD_MAX bytes of its data and result. */
-    std::optional<job> peek_job(std::string_view id) { return one_job(muster_job_peek, id); }
+    std::optional<job> peek_job(std::string_view id)
+    {
+        return one_job(id, [&](auto ids, auto row, void *arg) { return muster_job_peek(get(), ids, 1, row, arg); });
+    }
 
     /* muster_job_list(): fn(const muster_job &). */
     template <class F> void jobs(const job_filter &filter, F &&fn)
@@ -741,13 +747,13 @@ class client
         return o;
     }
 
-    template <class Read> std::optional<job> one_job(Read read, std::string_view id)
+    template <class Read> std::optional<job> one_job(std::string_view id, Read &&read)
     {
         std::optional<job> found;
         const detail::ztext name(id);
         const char *const ids[] = {name};
         auto keep = [&](const muster_job &j) { found.emplace(j); };
-        const int err = call_rows<muster_job>(keep, [&](auto row, void *arg) { return read(get(), ids, 1, row, arg); });
+        const int err = call_rows<muster_job>(keep, [&](auto row, void *arg) { return read(ids, row, arg); });
         s_->check_but(MUSTER_E_NOT_FOUND, err);
         return found;
     }

@@ -188,7 +188,7 @@ static int run(const struct call *call)
         return complain_usage(call, "TASK is missing");
     if (!code)
         code = each_operand(call, 1, cancel_task, &refused);
-    return code ? code : refused;
+    return complain_higher(code, refused);
 }
 
 const struct command cmd_cancel = {

@@ -15,12 +15,16 @@
 #include "connection.h"
 #include "event_row.h"
 #include "need.h"
+#include "now.h"
 #include "out.h"
 
 /* Taken in one turn of the loop, which has others to serve. */
 #define TURN_MAX 64
 /* So much waits while the loop is busy; beyond it there is a gap, which is told. */
 #define HEARD_MAX 10000
+
+/* A listener that is denied tries again several times a second: this one, so often. */
+#define DENIED_MS 5000
 
 enum state { UNSAID, HEARS, IS_DEAF };
 
@@ -34,6 +38,7 @@ struct ear {
     struct event *readable;
     enum state state; /* what was told */
     int told_err;
+    int64_t again_at_ms; /* before that it is not tried again */
 };
 
 static char *text_of_event(const struct muster_job_event *event)
@@ -94,6 +99,21 @@ static void hear(struct ear *e, const struct muster_heard *heard)
         tell_state(e, heard->err, heard->text);
 }
 
+static void close_listener(struct ear *e)
+{
+    if (e->readable)
+        event_free(e->readable);
+    muster_listener_free(e->listener);
+    e->readable = NULL;
+    e->listener = NULL;
+}
+
+static void give_up(struct ear *e)
+{
+    close_listener(e);
+    e->again_at_ms = now_ms() + DENIED_MS;
+}
+
 static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
     struct ear *e = arg;
@@ -104,6 +124,8 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
     size_t n = muster_listener_next(e->listener, heard, TURN_MAX);
     for (size_t i = 0; i < n; i++)
         hear(e, &heard[i]);
+    if (e->state == IS_DEAF && e->told_err == MUSTER_E_DENIED)
+        give_up(e);
 }
 
 static int open_listener(struct ear *e)
@@ -114,21 +136,12 @@ static int open_listener(struct ear *e)
     return err == MUSTER_OK ? muster_listener_add(e->listener, NULL, MUSTER_LISTEN_JOBS) : err;
 }
 
-static void close_listener(struct ear *e)
-{
-    if (e->readable)
-        event_free(e->readable);
-    muster_listener_free(e->listener);
-    e->readable = NULL;
-    e->listener = NULL;
-}
-
 static void begin(struct ear *e)
 {
     int err = open_listener(e);
     if (err != MUSTER_OK) {
         tell_state(e, err, e->is_known ? muster_listener_error(NULL) : "it was told at the start why");
-        close_listener(e);
+        give_up(e);
         return;
     }
     e->readable = need(event_new(e->base, muster_listener_fd(e->listener), EV_READ | EV_PERSIST, on_readable, e));
@@ -140,14 +153,15 @@ static void end(struct ear *e)
 {
     close_listener(e);
     e->state = UNSAID;
+    e->again_at_ms = 0;
     e->fn(e->arg, "hearing", NULL);
 }
 
 void ear_want(struct ear *e, bool is_wanted)
 {
-    if (is_wanted && !e->listener)
+    if (is_wanted && !e->listener && now_ms() >= e->again_at_ms)
         begin(e);
-    else if (!is_wanted && e->listener)
+    else if (!is_wanted && (e->listener || e->state != UNSAID))
         end(e);
 }
 

@@ -53,6 +53,15 @@ is_told 'muster_redis_told 0' /metrics || fail "it is not said: $(cat "$tmp/answ
 ! grep -qE '^muster_redis_(memory|replicas)' "$tmp/answer" || fail "figures of a viewer: $(cat "$tmp/answer")"
 wait_for heard '"heard":false,"error":"E_DENIED"'
 heard 'a listener must write that it listens' || fail "not in words: $(cat "$tmp/live.out")"
+# It is tried again, and not all the time: Redis logs each refusal.
+refusals() { redis INFO commandstats | awk -F '[=,]' '/^cmdstat_subscribe:/ { n = $8 } END { print n + 0 }'; }
+redis CONFIG RESETSTAT >"$tmp/out"
+began=$SECONDS
+is_tried_again() { (($(refusals) >= 2)); }
+wait_for is_tried_again
+n=$(refusals)
+((n <= 3 * ((SECONDS - began) / 5 + 2))) || # a listener may be refused again before it is ended
+    fail "it was tried $n times in $((SECONDS - began)) s"
 # One who comes later is told at once.
 start later python3 "$(dirname "$0")/web_ask.py" "$port" GET /api/live stream
 is_told_later() { [[ $(grep -m 1 '^event: ' "$tmp/later.out") == 'event: hearing' ]]; }
