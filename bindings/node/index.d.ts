@@ -332,6 +332,9 @@ export class Client {
   cancelJobs(ids: string[], options?: { dependents?: boolean }): Promise<{ removed: number; running: number }>;
   /** Whole records, of those that exist. */
   jobs(ids: string[]): Promise<Job[]>;
+  /** The same for jobs that may be large: at most 64 KiB of `data` and `result`; `wholeLen` and `wholeResultLen` say how
+   * many bytes there are. */
+  peekJobs(ids: string[]): Promise<Job[]>;
   /**
    * Waits until each of these jobs has ended, on a thread and with a connection of its own; without `timeoutMs` for ever.
    * When the time is over it is rejected with E_TIMEOUT, whose `ended` has those that have ended.

@@ -137,6 +137,9 @@ MUSTER_API const char *muster_async_options_check(const struct muster_async_opti
  *
  * What takes have taken, or may have taken, without the program having taken their answers, is given back first. That
  * may take as long as `timeout_ms`, also for a connection that is not there. Without such takes nothing is waited for.
+ *
+ * In a function that muster_async_dispatch() calls it takes effect when that function has returned: no other one is
+ * called, and the client is gone when muster_async_dispatch() returns. No other call of the client may follow.
  */
 MUSTER_API void muster_async_free(struct muster_async *a);
 
@@ -157,8 +160,8 @@ MUSTER_API size_t muster_async_next(struct muster_async *a, struct muster_answer
 
 /*
  * Take up to `max` answers, 0: all that are there now, without blocking, and call the `fn` of each on this thread; an
- * answer whose `fn` is NULL is taken and dropped. `fn` may make calls, but must neither take answers nor free the
- * client. Returns how many were taken. One thread at a time.
+ * answer whose `fn` is NULL is taken and dropped. `fn` may make calls, and free the client, but must not take
+ * answers. Returns how many were taken. One thread at a time.
  */
 MUSTER_API size_t muster_async_dispatch(struct muster_async *a, size_t max);
 
@@ -218,8 +221,9 @@ MUSTER_API int muster_async_put(struct muster_async *a, const char *queue, const
  * Answers the processes, at least one; or
  *   MUSTER_E_NOT_FOUND  there was no task (in time), or the queue is paused or at a limit
  *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  some may have been taken. They are given back as soon as there is a connection,
- *                     before anything else is sent, and nothing of it counts. If none comes before the client is freed,
- *                     they come back when the lease lapses
+ *                     before anything else is sent, and nothing of it counts; where Redis refuses that, again each
+ *                     second, beside other calls. If it is not done before the client is freed, they come back when
+ *                     the lease lapses
  */
 MUSTER_API int muster_async_take(struct muster_async *a, const char *queue, size_t n, int64_t lease_ms, int64_t wait_ms,
                                  muster_async_fn *fn, void *arg) MUSTER_MUST_CHECK;

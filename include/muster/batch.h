@@ -104,8 +104,8 @@ struct muster_batch_spec {
  *   MUSTER_E_TOO_BIG    a follower's data, and nothing was sent; or it would be nested too deep
  *   MUSTER_E_FULL       Redis is full
  * After MUSTER_E_CONN or MUSTER_E_TIMEOUT open it again under the same id: E_EXISTS then means that the first call has
- * opened it. After MUSTER_E_UNCONFIRMED it is open, maybe on this server only; E_EXISTS of a repetition does not say
- * whether replicas have it by then.
+ * opened it. After MUSTER_E_UNCONFIRMED it is open, maybe on this server only: a repetition under the same id is
+ * E_EXISTS once it is confirmed, and E_UNCONFIRMED until then.
  */
 MUSTER_API int muster_batch_open(struct muster_client *c, const struct muster_batch_spec *spec,
                                  char *id) MUSTER_MUST_CHECK;

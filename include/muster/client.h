@@ -14,6 +14,10 @@
  * goes where the cluster or the Sentinel says meanwhile, and tries their nodes in turn. After that it is E_BUSY, or
  * E_CONN if no server could be reached. Such a call may take up to twice as long.
  *
+ * A connection that is refused is E_CONN: at once, if the URL names one server and none of its addresses takes it; where
+ * it names several, they are tried in turn until `timeout_ms` is over. A Unix socket on which too many wait for a
+ * connection is tried again, too; after that it is E_BUSY.
+ *
  * The library installs no signal handlers, and a dead connection raises no SIGPIPE in the program.
  *
  * After a fork() a client is the parent's. In the child each call that talks to Redis returns MUSTER_E_STATE, and
@@ -44,7 +48,7 @@
  * or Valkey with an append only file; else nothing is added and the call returns E_REDIS, in words). If fewer confirm
  * it, the call returns E_UNCONFIRMED: all of it is there, maybe on this server only. A repetition under the same
  * request id adds nothing, and is confirmed as soon as they have it; so is one under the same job's id, as long as that
- * job is alive: one that is complete or failed by then is put again. These calls ask:
+ * job is alive: one that is complete or failed by then is put again. So is one under the same batch's id. These calls ask:
  * muster_task_enqueue(), _enqueue_many() and _enqueue_unique(), muster_job_put() and _put_many(), muster_batch_open(),
  * muster_worker_enqueue() and _put(), muster_async_enqueue() and _put(). All others need not: if a finish is lost
  * with its server, the task runs again, and a lost replay can be done again.
@@ -111,9 +115,13 @@ struct muster_client_options {
      *
      *     tls_ca=FILE            the CA to trust, a file or a directory; else those of the system
      *     tls_cert=FILE, tls_key=FILE  the client's own certificate and its key
+     *                            (these files, and those of the system, are read again for a new connection when they
+     *                            have changed or the last handshake failed, so they may be renewed while programs run)
      *     tls_server_name=NAME   whom the certificate must name; else the host
      *     tls_insecure=1         no certificate is verified: whoever is in between can read and change all
      *     sentinel_user=USER, sentinel_password=PASSWORD  the sentinels' login; `user` and `password` are the master's
+     *     password_file=FILE, sentinel_password_file=FILE  in place of `password` and `sentinel_password`: a regular file
+     *                            whose first line is it. It is read again before each connection, so it may be changed
      *     replicas=N, replicas=N,MS  so many replicas must confirm what is added, within so many milliseconds
      *     fsync=1                what is added must be on the disk */
     const char *url;
@@ -123,7 +131,7 @@ struct muster_client_options {
      * cluster; there any other one is refused (E_INVALID). */
     const char *prefix;
 
-    /* How long connecting may take (without looking up the host's name), and each answer; default 5000. What is larger
+    /* How long connecting may take (looking up the host's name included), and each answer; default 5000. What is larger
      * than 256 KiB, sent or received, may take that long again for each further 256 KiB. So a slow line is no failure,
      * and no server can hold a call for ever, whatever it sends. */
     int timeout_ms;
@@ -193,7 +201,8 @@ MUSTER_API void muster_client_free(struct muster_client *c);
  * and a call of several steps has done some of them. But muster_lease_take() leaves nothing taken that `fn` did not
  * get: before it returns, it gives back what Redis took. If Redis does not answer within a second, or another
  * interrupt comes, that is left to the client's next take, or to muster_client_free(), which no interrupt ends; the
- * words of muster_client_error() say which. An enqueue that was done, but not confirmed, is E_UNCONFIRMED.
+ * words of muster_client_error() say which. An enqueue that was done, but not confirmed, is E_UNCONFIRMED, and
+ * the interrupt stays.
  *
  * The client can be used as before. Its next call makes a new connection if an answer was to come on the old one. A
  * connection that was passed in is broken then.
@@ -606,7 +615,8 @@ MUSTER_API int muster_process_cancel(struct muster_client *c, const char *proces
  *
  * If `wait_ms` is above 0, the call waits up to that long for the first task. It does not poll: it listens on a second
  * connection of the client, and every call of muster that makes work available wakes it. A bare LPUSH is found within
- * five seconds, or at once after its PUBLISH. A client whose connection was passed in cannot wait: MUSTER_E_STATE. Idle
+ * five seconds, or at once after its PUBLISH. A connection that dies meanwhile, also in silence, is replaced; only if no
+ * new one can be made, the call ends with that error. A client whose connection was passed in cannot wait: MUSTER_E_STATE. Idle
  * workers of the queue are served before callers that wait here.
  *
  * `fn` is called for each task that was taken, until it returns non-zero. The remaining tasks are leased all the same.
@@ -909,7 +919,8 @@ typedef int muster_queue_event_fn(const struct muster_queue_event *event, void *
  *   MUSTER_E_TIMEOUT  `wait_ms` is over
  *   MUSTER_E_INVALID  the queue's name or wait_ms
  *   MUSTER_E_STATE    the client's connection was passed in
- *   MUSTER_E_CONN     the connection broke, Redis did not answer in time, or a Sentinel names another master now
+ *   MUSTER_E_CONN     the connection broke, Redis did not answer in time, a Sentinel names another master now, or the
+ *                     other connection leads to another server now: what happens there is not heard here
  */
 MUSTER_API int muster_queue_listen(struct muster_client *c, const char *queue, int64_t wait_ms, int (*ready)(void *arg),
                                    muster_queue_event_fn *fn, void *arg) MUSTER_MUST_CHECK;

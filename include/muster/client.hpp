@@ -536,17 +536,10 @@ class client
     }
 
     /* muster_job_get() of one; none if it does not exist (any more). */
-    std::optional<job> get_job(std::string_view id)
-    {
-        std::optional<job> found;
-        const detail::ztext name(id);
-        const char *const ids[] = {name};
-        auto keep = [&](const muster_job &j) { found.emplace(j); };
-        const int err =
-            call_rows<muster_job>(keep, [&](auto row, void *arg) { return muster_job_get(get(), ids, 1, row, arg); });
-        s_->check_but(MUSTER_E_NOT_FOUND, err);
-        return found;
-    }
+    std::optional<job> get_job(std::string_view id) { return one_job(muster_job_get, id); }
+
+    /* muster_job_peek() of one, for a job that may be large: at most MUSTER_HEAD_MAX bytes of its data and result. */
+    std::optional<job> peek_job(std::string_view id) { return one_job(muster_job_peek, id); }
 
     /* muster_job_list(): fn(const muster_job &). */
     template <class F> void jobs(const job_filter &filter, F &&fn)
@@ -746,6 +739,17 @@ class client
         muster_extend_options o{};
         o.size = sizeof o;
         return o;
+    }
+
+    template <class Read> std::optional<job> one_job(Read read, std::string_view id)
+    {
+        std::optional<job> found;
+        const detail::ztext name(id);
+        const char *const ids[] = {name};
+        auto keep = [&](const muster_job &j) { found.emplace(j); };
+        const int err = call_rows<muster_job>(keep, [&](auto row, void *arg) { return read(get(), ids, 1, row, arg); });
+        s_->check_but(MUSTER_E_NOT_FOUND, err);
+        return found;
     }
 
     removed cancel_jobs(const std::vector<std::string> &ids, int dependents)

@@ -26,9 +26,9 @@ extern "C" {
  *   E_TIMEOUT      no answer came in time: like E_CONN, a change may or may not have been made
  *   E_FULL         Redis has reached its maxmemory (OOM); nothing was changed
  *   E_BUSY         Redis is loading its data, runs a long script, is a replica, has too few replicas or cannot write to
- *                  disk; or the namespace's slot in a cluster moves, or is nobody's; this step changed nothing. A call
- *                  of several steps (an enqueue of more tasks than fit in one, a repair, an upgrade) leaves what its
- *                  earlier steps did
+ *                  disk, or takes no more connections on its Unix socket; or the namespace's slot in a cluster moves, or
+ *                  is nobody's; this step changed nothing. A call of several steps (an enqueue of more tasks than fit in
+ *                  one, a repair, an upgrade) leaves what its earlier steps did
  *   E_DENIED       the password is wrong, or the user may not do this (NOAUTH, WRONGPASS, NOPERM); nothing was changed
  *   E_REDIS        Redis refused for another reason (for example, a key has the wrong type), or the server is not
  *                  Redis, or older than 7.0

@@ -443,7 +443,8 @@ MUSTER_API int muster_job_get(struct muster_client *c, const char *const *ids, s
                               void *arg) MUSTER_MUST_CHECK;
 
 /* As muster_job_get(), but of data and result only the first MUSTER_HEAD_MAX bytes; `whole_len` and `whole_result_len`
- * say how many there are. A user who may run no script is sent all of them. */
+ * say how many there are. For a user who may run no
+ * script each of them that has more than 512 KiB is missing: there is only its length. */
 MUSTER_API int muster_job_peek(struct muster_client *c, const char *const *ids, size_t n, muster_job_fn *fn,
                                void *arg) MUSTER_MUST_CHECK;
 

@@ -582,12 +582,26 @@ typedef void muster_done_fn(struct muster_worker *w, int err, uint64_t waiting, 
  *
  * It goes to Redis at the end of this turn of the loop, together with its neighbours for the same queue, at most 200
  * tasks and 256 KiB in a call; each has its own answer. Redis takes all tasks of a call or refuses all of them. The
- * order of the calls is kept, over all queues. A process that ends after this call ends after the task is there.
+ * order of the calls is kept, over all queues, unless Redis forgets a script in between.
+ *
+ * A process that ends after this call ends after the task is there: its end waits for the answer. That costs a round
+ * trip, and only a process that has handed something on pays it. If the task is refused, or nobody knows whether it is
+ * there, the process does not finish, nor fail as it was to: it goes back, and its handler runs again. So what is handed
+ * on is there at least once. MUSTER_EVENT_REFUSED tells of it, and MUSTER_EVENT_ENDED says "given back". For a reason
+ * that passes with time (Redis is full, a key is damaged) it goes back with the next heartbeat. What Redis will never
+ * take (for a job: MUSTER_E_STATE, _NOT_FOUND, _INVALID; a task that is too large for this Redis) fails the process,
+ * group "not-handed-on" or "too-large". MUSTER_RETRY and MUSTER_GIVE_BACK stay what they are.
+ *   - Whose is it? That of the process whose handler makes the call. What is handed on outside of any handler may be
+ *     that of each process that had begun by then; and the end of a process that the program ends itself (MUSTER_LATER,
+ *     muster_worker_next()) follows everything that was handed on before it, wherever.
+ *   - A program that ends a process itself after it was told of a refusal (`fn`, MUSTER_ITEM_ANSWER) has decided with
+ *     it in mind: then the outcome counts as it is.
  *
  * With `replicas` or `fsync` `fn` gets MUSTER_E_UNCONFIRMED for a task that is enqueued and was not confirmed in time.
  * Such tasks go over a connection of their own, which is made by the first of these calls, so that no heartbeat waits
- * for replicas. The end of a process may then count before them: a handler that hands its work on answers MUSTER_LATER,
- * and ends its process in `fn`. A server that cannot say what its disk has is told by MUSTER_E_UNCONFIRMED, too.
+ * for replicas; the ends that follow them do. An unconfirmed task counts as handed on: a handler that must know more
+ * answers MUSTER_LATER, and ends its process in `fn`. A server that cannot say what its disk has is told by
+ * MUSTER_E_UNCONFIRMED, too.
  *
  * On another thread than the loop's, the call only leaves the task for the loop. Tasks of one thread keep their order,
  * and go before the end of a process that the thread ends, or whose handler returns, afterwards. What only the loop can
@@ -612,8 +626,8 @@ typedef void muster_put_done_fn(struct muster_worker *w, int err, const char *id
 /*
  * Put a job (struct muster_job_spec, job.h) without blocking, over the worker's own connection: as muster_job_put(),
  * and in everything else as muster_worker_enqueue(), also for threads, answers and confirmation. The spec and all that
- * it points to are copied. Puts and enqueues keep their order, and go before the end of a process that ends after this
- * call. A schedule (`cron`) is refused: that needs Redis' time first.
+ * it points to are copied. Puts and enqueues keep their order, and a process that ends after this call ends after the
+ * job is there; it is, with MUSTER_E_EXISTS. A schedule (`cron`) is refused: that needs Redis' time first.
  *
  * Returns as muster_worker_enqueue(); MUSTER_E_INVALID and MUSTER_E_TOO_BIG also for what the spec must not have, and
  * muster_worker_error() says what.
@@ -843,8 +857,11 @@ MUSTER_API int muster_process_set_next(struct muster_process *p, const char *nex
 
 /*
  * Give the job new data. Its record has them from then on, and its next taker gets them: after a retry, for example, or
- * in the queue of muster_process_set_next(). Copied; at most 64 MiB. Any thread. The data is sent by the loop before
- * the process' end; without a connection they are lost. (qless's heartbeat with data.)
+ * in the queue of muster_process_set_next(). Copied, and kept until Redis has them or newer ones; at most 64 MiB. Any
+ * thread. They are sent at once, again over the next connection if there is no answer, and after the next heartbeat if
+ * they are refused, which MUSTER_EVENT_REFUSED tells. The process' end waits for them. If its worker or queue is left
+ * before a full Redis takes them, it goes back with the data that it had; if they are too large for this Redis, it fails,
+ * group "too-large". (qless's heartbeat with data.)
  *
  * Returns MUSTER_OK, MUSTER_E_TOO_BIG, MUSTER_E_NOMEM, MUSTER_E_INVALID (NULL with a length), or MUSTER_E_STATE: the
  * process is no job.

@@ -11,6 +11,7 @@
   O(log n).
 ]]
 --- @include "jobs"
+--- @include "write_again"
 
 local batches = Jobs.batches
 local P, id, parent_id, ttl = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -21,6 +22,7 @@ if not (old or is_none) then
 elseif not batches.are_sound(P, id) then
   return {E_REDIS, damaged}
 elseif old and old.state ~= 'ended' then
+  write_again(P .. 'batch:' .. id)
   return {E_EXISTS, old.state}
 end
 local obstacle, parent

@@ -17,7 +17,8 @@
      9  ms until something is due in any queue, if this worker keeps the timer; -1: nothing is; -2: another one keeps it
     10 the queues that share evenly {place in the call, how many run, their hands, notes, ...}; notes is a sum: 1,
        somebody lacks something; 2, somebody has too much; 4, a move has lapsed
-    11... the workers to sweep}
+    11 how many heard the echo: 0, if the worker listens at another server than this one
+    12... the workers to sweep}
   A timer that nobody keeps is this worker's from now on.
   If the clock was set back, it cuts the lives of all workers to their ttl, and has all queues looked at.
   Writes the liveness key, the registry, P:ttls, P:beat, the worker's hands, its missing idle entries, P:timer, P:names.
@@ -126,7 +127,7 @@ end
 
 local result = {0, math.floor(shortest / HEARTBEATS_PER_TTL), tonumber(record[4]), last_token(P), work, 0, 0,
   record[7] and try('HGETALL', P .. 'marks:' .. worker) or {}, next_due, shares}
-redis.call('SPUBLISH', C .. ':wake:' .. worker, 'E' .. epoch .. result[4])
+result[11] = redis.call('SPUBLISH', C .. ':wake:' .. worker, 'E' .. epoch .. result[4])
 
 -- Dead workers whose grace is over. A call looks at ten workers.
 local past = try('ZRANGEBYSCORE', P .. 'registry', '-inf', now, 'WITHSCORES', 'LIMIT', ARGV[5], BATCH) or {}

@@ -130,17 +130,13 @@ static int report(const struct call *call, struct muster_client *client, int err
 int await_jobs(const struct call *call, struct muster_client *client, const char *const *ids, size_t n,
                bool results_only)
 {
-    const struct opt_value *timeout = &call->common[OPT_TIMEOUT];
     struct await a = {.call = call, .results_only = results_only};
-    /* A variable is for the answers of Redis, as for every verb. */
-    const int64_t limit_ms = timeout->set && !timeout->from_environment ? timeout->number : -1;
     (void)progress_end(EXIT_DONE); /* the steps before this are done */
     progress_begin_wait(call, client);
-    int err = muster_job_wait(client, ids, n, limit_ms, on_end, &a);
+    int err = muster_job_wait(client, ids, n, opt_wait_ms(&call->common[OPT_TIMEOUT], -1), on_end, &a);
     progress_end_wait();
     if (err != MUSTER_OK)
         return report(call, client, err, ids, n);
-    if (out_error() || a.n_cut > 0)
-        return EXIT_FAILED;
-    return a.n_failed > 0 ? EXIT_FAILED : a.n_gone > 0 ? EXIT_NOT_FOUND : EXIT_DONE;
+    return complain_higher(a.n_failed > 0 || a.n_cut > 0 ? EXIT_FAILED : EXIT_DONE,
+                           a.n_gone > 0 ? EXIT_NOT_FOUND : EXIT_DONE);
 }

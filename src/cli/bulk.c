@@ -135,7 +135,8 @@ static int report(const struct call *call, struct muster_client *client, int err
     if (err == MUSTER_E_STOPPED)
         code = complain_stopped(call, "%s; run it again to do the rest", told);
     else if (err != MUSTER_OK && n->chosen > 0)
-        code = (complain(call, "%s", told), complain_error(call, err, muster_client_error(client)));
+        code = (complain(call, "%s", told),
+                complain_tried(n->done > 0, complain_error(call, err, muster_client_error(client))));
     else
         code = complain_error(call, err, muster_client_error(client));
     free(told);

@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 #include <muster/job.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
 #include "complain.h"
 #include "each.h"
 #include "known.h"
+#include "need.h"
 #include "out.h"
 #include "parse.h"
 #include "text.h"
@@ -65,6 +67,53 @@ static int cancel_process(const struct call *call, struct muster_client *client,
     return each_print_process(call, process, "told to stop", muster_process_cancel(client, process));
 }
 
+/* Which of the operands are jobs that can be cancelled. */
+struct seen {
+    const struct call *call;
+    bool *is_there;
+};
+
+static int see(const struct muster_job *job, void *arg)
+{
+    struct seen *seen = arg;
+    for (size_t i = 0; i < seen->call->n_operands; i++)
+        seen->is_there[i] |= job->state != MUSTER_JOB_COMPLETE && strcmp(job->id, seen->call->operands[i]) == 0;
+    return 0;
+}
+
+/* The ids that a call passes over. Of one id its counts say it. */
+static int look_at_jobs(const struct call *call, struct muster_client *client, struct seen *seen)
+{
+    seen->is_there = need(calloc(call->n_operands, sizeof *seen->is_there));
+    if (call->n_operands == 1)
+        return MUSTER_OK;
+    int err = muster_job_peek(client, (const char *const *)call->operands, call->n_operands, see, seen);
+    return err == MUSTER_E_NOT_FOUND ? MUSTER_OK : err;
+}
+
+static int report_passed(const struct call *call, const struct seen *seen, uint64_t n_cancelled)
+{
+    size_t n = 0, first = 0;
+    char others[TEXT_NUMBER_SIZE], rest[TEXT_NUMBER_SIZE + 16] = "";
+    for (size_t i = call->n_operands; i-- > 0;)
+        if (!seen->is_there[i]) {
+            first = i;
+            n++;
+        }
+    if (n_cancelled == 0) {
+        complain_refusal(call, muster_err_name(MUSTER_E_NOT_FOUND),
+                         "none of these jobs exists, or those that do are complete");
+        return EXIT_NOT_FOUND;
+    }
+    if (n == 0 || call->n_operands == 1)
+        return EXIT_DONE;
+    if (n > 1)
+        snprintf(rest, sizeof rest, ", and so %s", text_number_of(others, n - 1, "other is", "others are"));
+    complain_refusal(call, muster_err_name(MUSTER_E_NOT_FOUND), "the job '%s' does not exist or is complete%s",
+                     call->operands[first], rest);
+    return EXIT_NOT_FOUND;
+}
+
 /* All in one call, because jobs that wait for one another can only be cancelled together. */
 static int cancel_jobs(const struct call *call)
 {
@@ -77,19 +126,20 @@ static int cancel_jobs(const struct call *call)
         code = client_open(call, &client);
     if (code)
         return code;
-    code = client_close(call, client,
-                        muster_job_cancel(client, (const char *const *)call->operands, call->n_operands,
-                                          call->own[DEPENDENTS].set, &removed, &running));
-    if (code)
-        return code;
-    if (call->common[OPT_JSON].set)
+    struct seen seen = {.call = call};
+    int err = look_at_jobs(call, client, &seen);
+    if (err == MUSTER_OK)
+        err = muster_job_cancel(client, (const char *const *)call->operands, call->n_operands,
+                                call->own[DEPENDENTS].set, &removed, &running);
+    code = client_close(call, client, err);
+    if (!code && call->common[OPT_JSON].set)
         out_json(columns, (const struct out_cell[]){{.number = (int64_t)removed}, {.number = (int64_t)running}});
-    else
+    else if (!code)
         out_text("%" PRIu64 " removed, %" PRIu64 " running told to stop\n", removed, running);
-    if (removed + running == 0)
-        complain_refusal(call, muster_err_name(MUSTER_E_NOT_FOUND),
-                         "none of these jobs exists, or those that do are complete");
-    return removed + running > 0 ? EXIT_DONE : EXIT_NOT_FOUND;
+    if (!code)
+        code = report_passed(call, &seen, removed + running);
+    free(seen.is_there);
+    return code;
 }
 
 static const struct opt options[] = {
@@ -153,8 +203,9 @@ const struct command cmd_cancel = {
         "Jobs are gone at once, also those that run, and their ids are free. Whoever runs one is told to stop in the\n"
         "same way, but no end of it counts any more. --process with the process of a job cancels that job.\n"
         "\n"
-        "It is no error if a TASK does not exist. It is an error if its QUEUE or a PROCESS does not exist, if none of\n"
-        "the jobs exists that is not complete, or if nothing has the tag or group that chooses. A job is refused\n"
+        "It is no error if a TASK does not exist. It is an error if its QUEUE or a PROCESS does not exist, if one of\n"
+        "the jobs does not exist or is complete (the others are cancelled), or if nothing has the tag or group that\n"
+        "chooses. A job is refused\n"
         "without --dependents if others wait until it is complete (put --after), unless these are among the IDs. With\n"
         "or without it, who waits for its end (--after-end) becomes ready, and who waits for its failure\n"
         "(--after-failure) is cancelled, and not counted. Failed and recurring jobs can be cancelled, too; the jobs\n"

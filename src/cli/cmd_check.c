@@ -70,6 +70,8 @@ static int run(const struct call *call)
     muster_client_set_progress(client, progress_on_step, (void *)"looked at");
     int err = muster_client_check(client, call->own[REPAIR].set, print_damage, &finds);
     out_table_end(&finds.table);
+    if (call->own[REPAIR].set) /* it ends where a line cannot be written */
+        out_set_but("what was found until then is repaired; run it again for the rest");
     if (err == MUSTER_E_STOPPED)
         code = report_stopped(call, &finds);
     else

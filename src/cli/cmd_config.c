@@ -59,6 +59,11 @@ static size_t name_len(const char *operand)
     return strcspn(operand, "=");
 }
 
+static bool is_named(const char *operand, const char *name)
+{
+    return name_len(operand) == strlen(name) && strncmp(operand, name, strlen(name)) == 0;
+}
+
 static bool is_in_ms(const char *operand)
 {
     size_t len = name_len(operand);
@@ -70,7 +75,7 @@ static const char *const share_words[] = {"none", "even"};
 
 static bool read_word(const char *operand, int64_t *value)
 {
-    if (name_len(operand) != strlen("share") || strncmp(operand, "share", name_len(operand)) != 0)
+    if (!is_named(operand, "share"))
         return false;
     for (size_t i = 0; i < sizeof share_words / sizeof *share_words; i++)
         if (strcmp(operand + name_len(operand) + 1, share_words[i]) == 0) {
@@ -95,9 +100,9 @@ static bool read_value(const char *operand, int64_t *value)
 /* rate=NUMBER/TIME is two settings: how many, and in which time. */
 static bool read_rate(const char *operand, int64_t *count, int64_t *ms)
 {
-    const char *text = operand + name_len(operand) + 1;
-    return name_len(operand) == strlen("rate") && strncmp(operand, "rate=", strlen("rate=")) == 0 &&
-           text_read_number(&text, count) && *text++ == '/' && text_read_span(&text, ms) && !*text;
+    const char *text = operand + name_len(operand);
+    return is_named(operand, "rate") && *text++ == '=' && text_read_number(&text, count) && *text++ == '/' &&
+           text_read_span(&text, ms) && !*text;
 }
 
 /* The time goes first: between the two calls there is the old number in the new time, and none where there was none. */
@@ -165,35 +170,52 @@ static int complain_unknown(const struct call *call, const char *operand)
     return EXIT_NOT_FOUND;
 }
 
-/* " from 0 to 1000" */
-static const char *range_of(const char *operand, char out[64])
-{
-    static const struct {
-        int64_t least, most;
-    } settings[] = {
-#define SETTING(name, fallback, least, most, of_queue, what) {least, most},
-        MUSTER_SETTINGS(SETTING)
+/* What the library refuses is refused before anything is set. */
+static const struct {
+    int64_t least, most;
+    bool of_queue;
+} settings[] = {
+#define SETTING(name, fallback, least, most, of_queue, what) {least, most, of_queue},
+    MUSTER_SETTINGS(SETTING)
 #undef SETTING
-    };
-    const size_t i = find_setting(operand);
-    snprintf(out, 64, " from %" PRId64 " to %" PRId64, settings[i].least, settings[i].most);
-    return out;
+};
+
+static bool is_in_range(const char *name, int64_t value)
+{
+    const size_t i = find_setting(name);
+    return value >= settings[i].least && value <= settings[i].most;
+}
+
+static bool is_good_value(const char *operand)
+{
+    int64_t value, ms;
+    if (read_rate(operand, &value, &ms))
+        return is_in_range("rate", value) && is_in_range("rate_ms", ms);
+    return read_value(operand, &value) && is_in_range(operand, value);
+}
+
+static const char *hint_of(const char *operand)
+{
+    if (is_in_ms(operand))
+        return ", in ms or with a unit, as in 500ms, 3s, 5m, 2h, 7d";
+    return is_named(operand, "rate") ? ", or that in a time of up to 366 days, as in 100/1m" : "";
 }
 
 static int check_operand(const struct call *call, const char *operand)
 {
-    int64_t value, ms;
+    const size_t i = find_setting(operand);
     bool has_value = operand[name_len(operand)] == '=';
     if (call->own[UNSET].set && has_value)
         return complain_usage(call, "--unset takes the NAME of a setting, without a value");
-    if (find_setting(operand) == SETTINGS)
+    if (i == SETTINGS)
         return complain_unknown(call, operand);
-    if (!has_value || read_rate(operand, &value, &ms) || read_value(operand, &value))
+    if (settings[i].of_queue && !call->own[QUEUE].text)
+        return complain_usage(call, "%s is a setting of a queue: name one with --queue", names[i]);
+    if (!has_value || is_good_value(operand))
         return EXIT_DONE;
     char *shown = text_printable(operand, strlen(operand), 60);
-    char range[64];
-    int code = complain_usage(call, "%s: the value is not a number%s%s", shown, range_of(operand, range),
-                              is_in_ms(operand) ? ", in ms or with a unit, as in 500ms, 3s, 5m, 2h, 7d" : "");
+    int code = complain_usage(call, "%s: the value is not a number from %" PRId64 " to %" PRId64 "%s", shown,
+                              settings[i].least, settings[i].most, hint_of(operand));
     free(shown);
     return code;
 }
@@ -210,15 +232,25 @@ static const struct opt options[] = {
     {.help = NULL},
 };
 
+static int run_operands(const struct call *call)
+{
+    bool changes = call->own[UNSET].set;
+    for (size_t i = 0; i < call->n_operands; i++) {
+        int code = check_operand(call, call->operands[i]);
+        if (code)
+            return code;
+        changes |= call->operands[i][name_len(call->operands[i])] == '=';
+    }
+    int code = each_operand(call, 0, call->own[QUEUE].text ? run_of_queue : run_operand, NULL);
+    if (!code && changes)
+        out_set_done();
+    return code;
+}
+
 static int run(const struct call *call)
 {
-    int code = EXIT_DONE;
-    for (size_t i = 0; i < call->n_operands && !code; i++)
-        code = check_operand(call, call->operands[i]);
-    if (code)
-        return code;
     if (call->n_operands > 0)
-        return each_operand(call, 0, call->own[QUEUE].text ? run_of_queue : run_operand, NULL);
+        return run_operands(call);
     if (call->own[UNSET].set)
         return complain_usage(call, "--unset: NAME is missing");
     return list_print(call, columns, list);

@@ -20,9 +20,10 @@
 #include "need.h"
 #include "out.h"
 #include "progress.h"
+#include "put_lines.h"
 #include "text.h"
 
-#define HOW_FAR_SIZE 192
+#define HOW_FAR_SIZE 384
 
 /* A run of the verb: where the tasks go, and how many went. */
 struct flow {
@@ -36,9 +37,17 @@ struct flow {
     const char **ids;    /* of unique tasks, with --json, and of those awaited: as many as were enqueued or existed */
 };
 
+/* Is the task there after this? */
+static bool is_there(const struct flow *f, int err)
+{
+    return err == MUSTER_OK || err == MUSTER_E_UNCONFIRMED || (f->is_unique && err == MUSTER_E_EXISTS);
+}
+
 static void keep_id(struct flow *f, const char *id)
 {
     size_t n = (size_t)(f->enqueued + f->existed);
+    if (!f->is_awaited && !f->call->common[OPT_JSON].set)
+        return;
     if ((n & (n - 1)) == 0) /* room for twice as many */
         f->ids = need(realloc(f->ids, 2 * (n + 1) * sizeof *f->ids));
     f->ids[n] = need(strdup(id));
@@ -72,55 +81,43 @@ static int go_on(const struct flow *f, bool is_more)
     return is_more && progress_is_stopped() ? MUSTER_E_STOPPED : MUSTER_OK;
 }
 
+/* Counts what became of the next `n` tasks. What is not confirmed is there, and what exists already stops no other: both
+ * are told at the end. Returns what ends the verb. */
+static int count(struct flow *f, int err, size_t n)
+{
+    bool exists = f->is_unique && err == MUSTER_E_EXISTS;
+    f->unsure = err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT ? n : 0;
+    f->enqueued += is_there(f, err) && !exists ? n : 0;
+    f->unconfirmed += err == MUSTER_E_UNCONFIRMED ? n : 0;
+    f->existed += exists;
+    return is_there(f, err) ? MUSTER_OK : err;
+}
+
 static int enqueue_batch(struct flow *f, const struct muster_bytes *tasks, size_t n)
 {
-    int err = muster_task_enqueue_many(f->client, f->queue, tasks, n, &f->options, &f->waiting);
-    if (err == MUSTER_OK || err == MUSTER_E_UNCONFIRMED)
-        f->enqueued += n;
-    if (err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT)
-        f->unsure = n;
-    if (err != MUSTER_E_UNCONFIRMED)
-        return err;
-    f->unconfirmed += n; /* it is there, so the next ones go, too; told at the end */
-    return MUSTER_OK;
+    return count(f, muster_task_enqueue_many(f->client, f->queue, tasks, n, &f->options, &f->waiting), n);
 }
 
-/* One by one: a task that exists already does not stop the others. */
-static int enqueue_unique(struct flow *f, const struct muster_bytes *tasks, size_t n)
+/* With --wait it becomes a job: nothing that happens to a plain task could be told for certain. */
+static int enqueue_named(struct flow *f, const struct muster_bytes *task, char *id)
+{
+    const struct muster_job_spec spec = {.size = sizeof spec, .data = *task, .retries = MUSTER_ZERO};
+    return f->is_unique ? muster_task_enqueue_unique(f->client, f->queue, task->data, task->len, id)
+                        : muster_job_put(f->client, f->queue, &spec, id);
+}
+
+/* One by one: each has an id. */
+static int enqueue_each(struct flow *f, const struct muster_bytes *tasks, size_t n)
 {
     int err = MUSTER_OK;
     for (size_t i = 0; i < n && err == MUSTER_OK; i++) {
         char id[MUSTER_JOB_ID_MAX + 1];
-        err = muster_task_enqueue_unique(f->client, f->queue, tasks[i].data, tasks[i].len, id);
-        f->unconfirmed = err == MUSTER_E_UNCONFIRMED;
-        if ((err == MUSTER_OK || err == MUSTER_E_EXISTS) && f->call->common[OPT_JSON].set)
+        err = enqueue_named(f, &tasks[i], id);
+        if (is_there(f, err))
             keep_id(f, id);
-        f->enqueued += err == MUSTER_OK;
-        f->existed += err == MUSTER_E_EXISTS;
-        f->unsure = err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT;
-        if (err == MUSTER_E_EXISTS)
-            err = MUSTER_OK;
+        err = count(f, err, 1);
         if (err == MUSTER_OK)
             err = go_on(f, i + 1 < n);
-    }
-    return err;
-}
-
-/* Each becomes a job: nothing that happens to a plain task could be told for certain. */
-static int enqueue_awaited(struct flow *f, const struct muster_bytes *tasks, size_t n)
-{
-    int err = MUSTER_OK;
-    for (size_t i = 0; i < n && err == MUSTER_OK; i++) {
-        char id[MUSTER_JOB_ID_MAX + 1];
-        const struct muster_job_spec spec = {.size = sizeof spec, .data = tasks[i], .retries = MUSTER_ZERO};
-        err = muster_job_put(f->client, f->queue, &spec, id);
-        f->unsure = err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT;
-        f->unconfirmed += err == MUSTER_E_UNCONFIRMED;
-        if (err != MUSTER_OK && err != MUSTER_E_UNCONFIRMED)
-            return err;
-        keep_id(f, id);
-        f->enqueued++;
-        err = go_on(f, i + 1 < n);
     }
     return err;
 }
@@ -130,10 +127,8 @@ static int enqueue_awaited(struct flow *f, const struct muster_bytes *tasks, siz
 static int enqueue_all(struct flow *f, const struct muster_bytes *tasks, size_t n)
 {
     int err = MUSTER_OK;
-    if (f->is_unique)
-        return enqueue_unique(f, tasks, n);
-    if (f->is_awaited)
-        return enqueue_awaited(f, tasks, n);
+    if (f->is_unique || f->is_awaited)
+        return enqueue_each(f, tasks, n);
     if (f->options.request_id)
         return n > 0 ? enqueue_batch(f, tasks, n) : MUSTER_OK;
     while (n > 0 && err == MUSTER_OK) {
@@ -148,25 +143,34 @@ static int enqueue_all(struct flow *f, const struct muster_bytes *tasks, size_t 
     return err;
 }
 
-/* How many tasks went, for the end of a message. For a request only Redis knows, and the user need not. */
-static const char *say_how_far(const struct flow *f, char out[HOW_FAR_SIZE])
+/* How to go on. */
+static const char *say_advice(const struct flow *f)
 {
-    if (f->unconfirmed && f->options.request_id)
-        return "the same call with the same --request adds nothing, and tells when it is confirmed";
-    if (f->is_unique && f->unconfirmed)
-        return "the same call adds nothing: status 74 as long as it is not confirmed, then 4, because it is there";
+    if (f->is_awaited && f->enqueued > 0)
+        return "; `muster wait` knows the ids on standard output";
+    if (!f->unconfirmed)
+        return "";
+    return f->is_unique ? "; the same call adds none that is alive: status 74 until all are confirmed, then 4"
+                        : ": only with --request can they be sent again";
+}
+
+/* How many tasks went, for the end of a message. For a request only Redis knows, and the user need not. */
+static const char *say_how_far(const struct flow *f, bool is_all, char out[HOW_FAR_SIZE])
+{
+    char tasks[TEXT_NUMBER_SIZE], unsure[64] = "", unconfirmed[64] = "";
     if (f->options.request_id)
-        return "the same call with the same --request adds only what is missing";
-    char tasks[TEXT_NUMBER_SIZE];
-    bool is_part = f->options.at_front && !f->unconfirmed;
-    int len = snprintf(out, HOW_FAR_SIZE, "%s%s enqueued", is_part ? "the last " : "",
-                       text_number_of(tasks, f->enqueued, "task was", "tasks were"));
+        return is_all ? "the same call with the same --request adds nothing, and tells when it is confirmed"
+                      : "the same call with the same --request adds only what is missing";
+    if (f->unconfirmed)
+        snprintf(unconfirmed, sizeof unconfirmed, ", %" PRIu64 " of them unconfirmed", f->unconfirmed);
     if (f->unsure)
-        snprintf(out + len, HOW_FAR_SIZE - (size_t)len, ", and perhaps the %" PRIu64 " %s", f->unsure,
+        snprintf(unsure, sizeof unsure, ", and perhaps the %" PRIu64 " %s", f->unsure,
                  f->options.at_front ? "before" : "after");
-    else if (f->unconfirmed)
-        snprintf(out + len, HOW_FAR_SIZE - (size_t)len,
-                 ", %" PRIu64 " of them unconfirmed: only with --request can they be sent again", f->unconfirmed);
+    bool is_old = f->existed || (f->is_unique && f->unconfirmed); /* some may have been there before */
+    text_number_of(tasks, f->enqueued + f->existed, is_old ? "task is" : "task was",
+                   is_old ? "tasks are" : "tasks were");
+    snprintf(out, HOW_FAR_SIZE, "%s%s %s%s%s%s", f->options.at_front && !is_all ? "the last " : "", tasks,
+             is_old ? "there" : "enqueued", unconfirmed, unsure, say_advice(f));
     return out;
 }
 
@@ -178,8 +182,8 @@ static int report_flow(const struct flow *f, int err)
         return EXIT_FAILED;
     }
     snprintf(detail, sizeof detail, "%s; %s", err == MUSTER_E_STOPPED ? "interrupted" : muster_client_error(f->client),
-             say_how_far(f, text));
-    return complain_error(f->call, err, detail);
+             say_how_far(f, err == MUSTER_E_UNCONFIRMED, text));
+    return complain_tried(f->enqueued + f->existed > 0, complain_error(f->call, err, detail));
 }
 
 static int enqueue_operands(struct flow *f)
@@ -202,12 +206,12 @@ static int report_input(const struct flow *f, const struct input *in, enum input
         return report_flow(f, MUSTER_E_STOPPED);
     if (state == INPUT_FAILED)
         complain_refusal(f->call, COMPLAIN_SYSTEM, "cannot read standard input: %s; %s", strerror(errno),
-                         say_how_far(f, text));
+                         say_how_far(f, false, text));
     else
         complain_refusal(f->call, muster_err_name(MUSTER_E_TOO_BIG),
                          "task %" PRIu64
                          " is longer than %zu MiB; %s; store the data elsewhere and enqueue where it is",
-                         f->enqueued + in->n + 1, MUSTER_TASK_MAX_DEFAULT >> 20, say_how_far(f, text));
+                         f->enqueued + in->n + 1, MUSTER_TASK_MAX_DEFAULT >> 20, say_how_far(f, false, text));
     return EXIT_FAILED;
 }
 
@@ -269,6 +273,13 @@ static int print_unique(const struct flow *f)
                          "not enqueued again, because equal ones wait or run in '%s': %s", f->queue,
                          text_number_of(tasks, f->existed, "task", "tasks"));
     return f->existed > 0 ? EXIT_EXISTS : EXIT_DONE;
+}
+
+/* Of those that nobody waits for now. */
+static void print_ids(const struct flow *f)
+{
+    for (uint64_t i = 0; i < f->enqueued; i++)
+        put_print(f->call, f->ids[i]);
 }
 
 static const char *check_request(const char *id)
@@ -343,6 +354,8 @@ static int run(const struct call *call)
     }
     if (!code && f.is_awaited)
         code = await_jobs(call, f.client, f.ids, f.enqueued, false);
+    else if (f.is_awaited)
+        print_ids(&f);
     client_free(f.client);
     if (!code && f.is_unique)
         code = print_unique(&f);

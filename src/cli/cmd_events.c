@@ -44,7 +44,7 @@ static int print_ready(void *arg)
 
 static int run(const struct call *call)
 {
-    const struct opt_value *timeout = &call->common[OPT_TIMEOUT];
+    const int64_t wait_ms = opt_wait_ms(&call->common[OPT_TIMEOUT], INT64_MAX);
     struct muster_client *client;
     int code = client_open(call, &client);
     if (code)
@@ -53,8 +53,7 @@ static int run(const struct call *call)
     progress_begin_wait(call, client);
     if (call->own[QUEUE].set)
         (void)known_look(call, client, call->own[QUEUE].text, " yet");
-    int err = muster_job_listen(client, call->own[QUEUE].text, timeout->set ? timeout->number : INT64_MAX, print_ready,
-                                print_event, (void *)call);
+    int err = muster_job_listen(client, call->own[QUEUE].text, wait_ms, print_ready, print_event, (void *)call);
     progress_end_wait();
     if (err != MUSTER_E_TIMEOUT && err != MUSTER_E_INTERRUPTED)
         return client_close(call, client, err);

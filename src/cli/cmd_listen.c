@@ -228,8 +228,8 @@ static bool wait_for_more(const struct listening *l, int64_t until_ms, const sig
 
 static int listen(struct listening *l)
 {
-    const struct opt_value *timeout = &l->call->common[OPT_TIMEOUT];
-    const int64_t until_ms = timeout->set ? now_ms() + timeout->number : INT64_MAX;
+    const int64_t wait_ms = opt_wait_ms(&l->call->common[OPT_TIMEOUT], -1);
+    const int64_t until_ms = wait_ms < 0 ? INT64_MAX : now_ms() + wait_ms;
     sigset_t waiting;
     set_signals(&waiting);
     for (size_t i = 0; i < l->call->n_operands; i++) {

@@ -313,16 +313,18 @@ void put_print(const struct call *call, const char *id)
 /* The job is there, so its id is printed. */
 static int report_unconfirmed(const struct call *call, const struct muster_client *client, const char *id)
 {
-    char detail[640];
-    if (call->own[REQUEST].set)
-        snprintf(detail, sizeof detail,
-                 "%s; the same `muster put` with the same --request adds nothing, and succeeds once it is confirmed",
-                 muster_client_error(client));
-    else
-        snprintf(detail, sizeof detail,
-                 "%s; `muster put` with --id %s again adds no second one as long as the job is alive: status 74, and 4 "
-                 "once it is confirmed; with --request also a job that has ended is not put again",
-                 muster_client_error(client), id);
+    char detail[640], again[400];
+    snprintf(
+        again, sizeof again,
+        "`muster put` with --id %s again adds no second one as long as the job is alive: status 74, and 4 once it is "
+        "confirmed; with --request also a job that has ended is not put again",
+        id);
+    const char *how =
+        call->own[REQUEST].set
+            ? "the same `muster put` with the same --request adds nothing, and succeeds once it is confirmed"
+        : call->own[REPLACE].set ? "the same `muster put` changes it again, and succeeds once it is confirmed"
+                                 : again;
+    snprintf(detail, sizeof detail, "%s; %s", muster_client_error(client), how);
     return complain_error(call, MUSTER_E_UNCONFIRMED, detail);
 }
 

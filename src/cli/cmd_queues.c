@@ -8,6 +8,7 @@
 
 #include "client.h"
 #include "command.h"
+#include "complain.h"
 #include "known.h"
 #include "list.h"
 #include "queue_row.h"
@@ -18,24 +19,30 @@ static int list(const struct call *call, struct muster_client *client, struct ou
     return muster_queue_list(client, queue_row_print, table);
 }
 
+/* Returns an exit code. */
+static int list_one(const struct call *call, struct muster_client *client, const char *name, struct out_table *table)
+{
+    struct muster_queue_info info;
+    int err = muster_queue_get(client, name, &info);
+    if (err == MUSTER_E_NOT_FOUND)
+        return known_exit(call, client, name);
+    if (err == MUSTER_OK)
+        queue_row_print(&info, table);
+    return complain_error(call, err, muster_client_error(client));
+}
+
 static int list_named(const struct call *call)
 {
     struct muster_client *client;
     struct out_table table = {.columns = queue_row_columns, .json = call->common[OPT_JSON].set};
-    int err = MUSTER_OK, code = client_open(call, &client);
-    if (code)
-        return code;
-    for (size_t i = 0; i < call->n_operands && err == MUSTER_OK; i++) {
-        struct muster_queue_info info;
-        err = muster_queue_get(client, call->operands[i], &info);
-        if (err == MUSTER_OK)
-            queue_row_print(&info, &table);
-        else if (err == MUSTER_E_NOT_FOUND && (code = known_exit(call, client, call->operands[i])) == EXIT_NOT_FOUND)
-            err = MUSTER_OK;
+    int code = client_open(call, &client), one = code;
+    for (size_t i = 0; i < call->n_operands && (one == EXIT_DONE || one == EXIT_NOT_FOUND); i++) {
+        one = list_one(call, client, call->operands[i], &table);
+        code = complain_higher(code, one);
     }
     out_table_end(&table);
-    int closed = client_close(call, client, err);
-    return closed ? closed : code;
+    client_free(client);
+    return code;
 }
 
 static int run(const struct call *call)

@@ -82,7 +82,7 @@ static int report_chosen(const struct call *call, const struct muster_client *cl
     text_number_of(moved, move->n, "was", "were");
     if (asprintf(&detail, "%s; the first %s %s", *words ? words : muster_err_text(err), moved, move->word) < 0)
         need(NULL);
-    int code = complain_error(call, err, detail);
+    int code = complain_tried(move->n > 0, complain_error(call, err, detail));
     free(detail);
     return code;
 }

@@ -36,6 +36,7 @@ static int run(const struct call *call)
         out_json(columns, &(struct out_cell){.number = (int64_t)n});
     else
         out_text("%s made; the namespace is up to date\n", text_number_of(changed, n, "change", "changes"));
+    out_set_done();
     return EXIT_DONE;
 }
 

@@ -147,6 +147,16 @@ static const struct meaning meanings[] = {
 _Static_assert(sizeof meanings / sizeof *meanings == 0 MUSTER_ERRORS(COUNT_ERROR), "every error has a meaning here");
 #undef COUNT_ERROR
 
+int complain_higher(int code, int other)
+{
+    return code > other ? code : other;
+}
+
+int complain_tried(bool has_tried, int code)
+{
+    return has_tried && code == EXIT_USAGE ? EXIT_FAILED : code;
+}
+
 /* ---- what the library's words tell beyond the error ---- */
 
 static bool is_in(const char *text, const char *words)

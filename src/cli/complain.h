@@ -29,6 +29,12 @@ int complain_error(const struct call *call, int err, const char *detail);
 /* The same for a verb that was interrupted: the words say what was done, and how to go on. */
 int complain_stopped(const struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The exit code of several operands, or of several things that went wrong: the higher one. */
+int complain_higher(int code, int other);
+
+/* The exit code of a verb that ends with `code`. Wrong usage means that nothing was tried. */
+int complain_tried(bool has_tried, int code);
+
 /* Do the library's words for MUSTER_E_CONN say that nobody answered there? */
 bool complain_is_nobody(const char *detail);
 

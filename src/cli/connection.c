@@ -123,9 +123,55 @@ int connection_read_secret(const struct call *call, const struct opt *o, const s
     return code;
 }
 
-static int read_password(const struct call *call, enum opt_common which, char **out)
+static void wipe(char *text)
 {
-    return connection_read_secret(call, &opt_common[which], &call->common[which], out);
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
+}
+
+/* "k:/x y" -> "k%3a/x%20y" */
+static char *encode(const char *text)
+{
+    char *out = need(malloc(strlen(text) * 3 + 1)), *at = out;
+    for (; *text; text++)
+        at +=
+            sprintf(at, isalnum((unsigned char)*text) || strchr("/._-", *text) ? "%c" : "%%%02x", (unsigned char)*text);
+    *at = '\0';
+    return out;
+}
+
+/* The URL names the file, so that it is read again when a password is changed. */
+static void name_file(struct connection *c, const char *param, const char *path)
+{
+    const char *text = c->common[OPT_URL].text, *url = c->url          ? c->url
+                                                       : text && *text ? text
+                                                                       : opt_common[OPT_URL].fallback;
+    char *encoded = encode(path), *longer;
+    if (asprintf(&longer, "%s%c%s=%s", url, strchr(url, '?') ? '&' : '?', param, encoded) < 0)
+        need(NULL);
+    free(encoded);
+    free(c->url);
+    c->url = longer;
+}
+
+static bool is_file(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+/* It is looked at now, whoever reads it again, so that what is wrong is told as a wrong option. */
+static int read_password(const struct call *call, enum opt_common which, struct connection *c, char **out)
+{
+    const char *path = call->common[which].text;
+    int code = connection_read_secret(call, &opt_common[which], &call->common[which], out);
+    if (!code && path && is_file(path)) {
+        name_file(c, which == OPT_PASSWORD_FILE ? "password_file" : "sentinel_password_file", path);
+        wipe(*out);
+        *out = NULL;
+    }
+    return code;
 }
 
 /* ---- all of it ---- */
@@ -156,25 +202,19 @@ int connection_read(const struct call *call, struct connection *out)
         (void)read_replicas(call->common[OPT_REPLICAS].text, &n, &ms);
     out->replicas = (int)n;
     out->replicas_ms = (int)ms;
-    int code = read_password(call, OPT_PASSWORD_FILE, &out->password);
+    int code = read_password(call, OPT_PASSWORD_FILE, out, &out->password);
     if (!code)
-        code = read_password(call, OPT_SENTINEL_PASSWORD_FILE, &out->sentinel_password);
-    if (!code && out->sentinel_password && !connection_is_by_sentinel(call))
+        code = read_password(call, OPT_SENTINEL_PASSWORD_FILE, out, &out->sentinel_password);
+    if (!code && call->common[OPT_SENTINEL_PASSWORD_FILE].text && !connection_is_by_sentinel(call))
         code = refuse_sentinel_password(call);
     if (code)
         connection_clear(out);
     return code;
 }
 
-static void wipe(char *text)
-{
-    if (text)
-        explicit_bzero(text, strlen(text));
-    free(text);
-}
-
 void connection_clear(struct connection *c)
 {
+    free(c->url);
     wipe(c->password);
     wipe(c->sentinel_password);
     *c = (struct connection){.common = c->common};
@@ -210,7 +250,7 @@ static size_t param_len(const char *at, const char *option)
 
 static size_t find_param(const struct call *call, const char *at, char room[OPT_LABEL_SIZE], const char **label)
 {
-    for (int i = OPT_TLS_CA; i <= OPT_TLS_INSECURE; i++) {
+    for (int i = OPT_PASSWORD_FILE; i <= OPT_TLS_INSECURE; i++) {
         size_t len = call->common[i].set ? param_len(at, opt_common[i].name) : 0;
         if (len > 0) {
             *label = opt_label(room, &opt_common[i], &call->common[i]);
@@ -227,7 +267,7 @@ char *connection_words(const struct call *call, const char *words)
     size_t len = 0;
     FILE *out = need(open_memstream(&text, &len));
     for (const char *at = words; *at;) {
-        bool begins = at == words || !isalnum((unsigned char)at[-1]);
+        bool begins = at == words || (!isalnum((unsigned char)at[-1]) && at[-1] != '_');
         size_t n = begins ? find_param(call, at, room, &label) : 0;
         if (n > 0)
             fputs(label, out);

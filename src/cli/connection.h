@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Where Redis is, as whom to talk to it, and what must be confirmed: from the common options, and from the files with
- * passwords that these name. The library reads no file with a password.
+ * passwords that these name. The library reads a file again before each connection; what came by a pipe is read once.
  */
 #ifndef CLI_CONNECTION_H
 #define CLI_CONNECTION_H
@@ -11,7 +11,8 @@
 
 struct connection {
     const struct opt_value *common;
-    char *password, *sentinel_password; /* NULL: none was in a file */
+    char *url;                          /* with the files of passwords; NULL: there are none */
+    char *password, *sentinel_password; /* NULL: none came by a pipe */
     int replicas, replicas_ms;
 };
 
@@ -28,11 +29,11 @@ int connection_refuse_environment(const struct call *call, const char *why);
 const char *connection_check_replicas(const char *text);
 
 /* The fields of the options of a client or a worker. */
-#define CONNECTION_OPTIONS(c)                                                                            \
-    .url = (c)->common[OPT_URL].text, .prefix = (c)->common[OPT_PREFIX].text, .password = (c)->password, \
-    .tls_ca = (c)->common[OPT_TLS_CA].text, .tls_cert = (c)->common[OPT_TLS_CERT].text,                  \
-    .tls_key = (c)->common[OPT_TLS_KEY].text, .tls_server_name = (c)->common[OPT_TLS_SERVER_NAME].text,  \
-    .sentinel_password = (c)->sentinel_password, .tls_insecure = (c)->common[OPT_TLS_INSECURE].set,      \
+#define CONNECTION_OPTIONS(c)                                                                                      \
+    .url = (c)->url ? (c)->url : (c)->common[OPT_URL].text, .prefix = (c)->common[OPT_PREFIX].text,                \
+    .password = (c)->password, .tls_ca = (c)->common[OPT_TLS_CA].text, .tls_cert = (c)->common[OPT_TLS_CERT].text, \
+    .tls_key = (c)->common[OPT_TLS_KEY].text, .tls_server_name = (c)->common[OPT_TLS_SERVER_NAME].text,            \
+    .sentinel_password = (c)->sentinel_password, .tls_insecure = (c)->common[OPT_TLS_INSECURE].set,                \
     .replicas = (c)->replicas, .replicas_ms = (c)->replicas_ms, .fsync = (c)->common[OPT_FSYNC].set
 
 /* Does the URL lead to sentinels? */

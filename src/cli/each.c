@@ -20,11 +20,11 @@
 /* Enough for any process id; a longer task is cut off. */
 #define OPERAND_COLUMNS 300
 
-/* Would every other operand fail, too? */
-static bool is_general(int err)
+/* Would every other operand fail, too? What is wrong with the first one may be wrong with the call. */
+static bool is_general(int err, bool is_first)
 {
-    return err != MUSTER_OK && err != MUSTER_E_LOST && err != MUSTER_E_STATE && err != MUSTER_E_NOT_FOUND &&
-           err != MUSTER_E_REDIS && err != MUSTER_E_CANCELLED && err != MUSTER_E_EXHAUSTED;
+    return err != MUSTER_OK && (err != MUSTER_E_INVALID || is_first) && err != MUSTER_E_LOST && err != MUSTER_E_STATE &&
+           err != MUSTER_E_NOT_FOUND && err != MUSTER_E_REDIS && err != MUSTER_E_CANCELLED && err != MUSTER_E_EXHAUSTED;
 }
 
 /* Do these words name the operand, in quotes? */
@@ -37,12 +37,12 @@ static bool is_named(const char *words, const char *operand)
     return false;
 }
 
-static int report_operand(const struct call *call, const struct muster_client *client, size_t i, int err)
+static int report_operand(const struct call *call, const struct muster_client *client, size_t first, size_t i, int err)
 {
     char *detail = NULL, others[TEXT_NUMBER_SIZE], rest[TEXT_NUMBER_SIZE + 32] = "";
     if (err == MUSTER_OK)
         return EXIT_DONE;
-    if (is_general(err) && i + 1 < call->n_operands)
+    if (is_general(err, i == first) && i + 1 < call->n_operands)
         snprintf(rest, sizeof rest, "; the %s not tried",
                  text_number_of(others, call->n_operands - i - 1, "operand after it was", "operands after it were"));
     const char *operand = call->operands[i], *words = muster_client_error(client);
@@ -51,7 +51,7 @@ static int report_operand(const struct call *call, const struct muster_client *c
     if (asprintf(&detail, "%s%s%s%s", says_which ? "" : shown, says_which ? "" : ": ",
                  *words ? words : muster_err_text(err), rest) < 0)
         need(NULL);
-    int code = complain_error(call, err, detail);
+    int code = complain_tried(i > first, complain_error(call, err, detail));
     free(detail);
     free(shown);
     return code;
@@ -67,20 +67,18 @@ static int report_stopped(const struct call *call, size_t n_left)
 int each_operand(const struct call *call, size_t first, each_fn *fn, void *arg)
 {
     struct muster_client *client;
-    int worst = client_open(call, &client), err = MUSTER_OK;
-    for (size_t i = first; client && i < call->n_operands && !is_general(err); i++) {
+    int code = client_open(call, &client), err = MUSTER_OK;
+    for (size_t i = first; client && i < call->n_operands && !is_general(err, i == first + 1); i++) {
         if (progress_is_stopped()) {
-            int code = report_stopped(call, call->n_operands - i);
-            worst = code > worst ? code : worst;
+            code = complain_higher(code, report_stopped(call, call->n_operands - i));
             break;
         }
         err = fn(call, client, call->operands[i], arg);
         progress_show("done", i + 1 - first, call->n_operands - first);
-        int code = report_operand(call, client, i, err);
-        worst = code > worst ? code : worst;
+        code = complain_higher(code, report_operand(call, client, first, i, err));
     }
     client_free(client);
-    return worst;
+    return code;
 }
 
 int each_process(const struct call *call, each_fn *fn, void *arg)

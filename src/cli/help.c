@@ -83,6 +83,8 @@ void help_overview(const struct command *const *commands)
 #define EXIT_LINE(name, number, text) out_text("  %-*d %s\n", LABEL_WIDTH, number, text);
     EXITS(EXIT_LINE)
 #undef EXIT_LINE
-    out_text("  With several operands, the highest of their codes.\n");
+    out_text("  With several operands, the highest of their codes. SIGPIPE (141) ends what is printed to a pipe that "
+             "nobody\n"
+             "  reads, if that is all that the command does.\n");
     out_text("\n`muster help COMMAND` tells more about one command.\n");
 }

@@ -73,7 +73,7 @@ static int run_verb(const struct call *call)
         return code;
     code = progress_end(call->command->run(call));
     if (call->command->changes && code == EXIT_DONE)
-        out_set_but("what was asked for is done");
+        out_set_done();
     return code;
 }
 
@@ -114,8 +114,7 @@ static int refuse_option(const char *word)
 
 static int dispatch(int argc, char **argv)
 {
-    const char *wish = getenv("MUSTER_JSON");
-    is_json = parse_has_word(argc, argv, "--json") || (wish && strcmp(wish, "1") == 0);
+    is_json = parse_wants_json(argc, argv);
     int at = parse_find_verb(argc, argv);
     int end = at < 0 ? -at + 1 : at;
     if (parse_has_word(end, argv, "--version"))
@@ -146,25 +145,37 @@ static void hold_standard_streams(void)
             (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
+/* Whoever started this process wants to hear of a closed pipe. */
+static bool ignores_pipes;
+
 /* Writing to a closed pipe must fail instead of ending the process, and children must be waited for, whatever signal
  * settings this process inherited. */
 static void set_signals(void)
 {
-    signal(SIGPIPE, SIG_IGN);
+    ignores_pipes = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
     signal(SIGCHLD, SIG_DFL);
 }
 
-/* If the reader of a list has gone away (EPIPE), nobody needs a message; any other failure gets a line. */
-static int check_output(void)
+/* If the reader of a list has gone away, this ends as other programs do: quietly, by SIGPIPE, unless that is ignored or
+ * something is to be said. */
+static void die_of_pipe(int code)
+{
+    if (code != EXIT_DONE || out_error() != EPIPE || *out_but() || ignores_pipes)
+        return;
+    signal(SIGPIPE, SIG_DFL);
+    raise(SIGPIPE);
+}
+
+static int check_output(int code)
 {
     if (out_flush() == 0)
         return EXIT_DONE;
+    die_of_pipe(code);
     char message[OUT_BUT_SIZE + 100];
     const char *but = out_but();
     snprintf(message, sizeof message, "cannot write standard output: %s%s%s", strerror(out_error()), *but ? "; " : "",
              but);
-    if (out_error() != EPIPE || *but)
-        complain_alone(is_json, COMPLAIN_SYSTEM, message);
+    complain_alone(is_json, COMPLAIN_SYSTEM, message);
     return EXIT_FAILED;
 }
 
@@ -176,7 +187,7 @@ int main(int argc, char **argv)
     set_signals();
     first_begin();
     int code = dispatch(argc, argv);
-    int written = check_output();
+    int written = check_output(code);
     progress_die(code);
     return code ? code : written;
 }

@@ -6,6 +6,7 @@
 
 #include <muster/client.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "connection.h"
 
@@ -102,6 +103,19 @@ const char *opt_label(char out[OPT_LABEL_SIZE], const struct opt *o, const struc
     else
         snprintf(out, OPT_LABEL_SIZE, "-%c", o->letter);
     return out;
+}
+
+const struct opt *opt_find(const struct opt *table, const char *name)
+{
+    for (; table->help; table++)
+        if ((table->name && strcmp(table->name, name) == 0) || (table->letter && table->letter == name[0] && !name[1]))
+            return table;
+    return NULL;
+}
+
+int64_t opt_wait_ms(const struct opt_value *timeout, int64_t for_ever)
+{
+    return timeout->set && !timeout->from_environment ? timeout->number : for_ever;
 }
 
 /* The names of groups have the same rules as the names of queues. */

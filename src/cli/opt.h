@@ -81,6 +81,13 @@ extern const char opt_common_about[];
 #define OPT_LABEL_SIZE 48
 const char *opt_label(char out[OPT_LABEL_SIZE], const struct opt *o, const struct opt_value *value);
 
+/* The row of this name or letter; NULL: there is none. */
+const struct opt *opt_find(const struct opt *table, const char *name);
+
+/* How long a verb that waits for what is yet to happen goes on, in ms: for as long as --timeout says; without it,
+ * `for_ever`. A variable does not end it: that is for the answers of Redis, as everywhere. */
+int64_t opt_wait_ms(const struct opt_value *timeout, int64_t for_ever);
+
 /* A `check` for the name of a group of failures. */
 const char *opt_check_group(const char *text);
 

@@ -56,6 +56,11 @@ void out_set_but(const char *words)
     snprintf(but, sizeof but, "%s", words);
 }
 
+void out_set_done(void)
+{
+    out_set_but("what was asked for is done");
+}
+
 const char *out_but(void)
 {
     return but;

@@ -30,6 +30,7 @@ int out_error(void);
 /* What is so although standard output could not be written: words for the line that says it. "" at first. */
 #define OUT_BUT_SIZE 200
 void out_set_but(const char *words);
+void out_set_done(void); /* what was asked for is done */
 const char *out_but(void);
 
 enum out_kind {

@@ -264,6 +264,12 @@ bool parse_has_word(int argc, char **argv, const char *word)
     return false;
 }
 
+bool parse_wants_json(int argc, char **argv)
+{
+    const char *wish = getenv(opt_common[OPT_JSON].env);
+    return parse_has_word(argc, argv, "--json") || (wish && strcmp(wish, "1") == 0);
+}
+
 /* The common option that the word names, or begins to name as only one does; NULL: there is none. */
 static const struct opt *find_common(const char *word)
 {
@@ -300,7 +306,7 @@ int parse_find_verb(int argc, char **argv)
 int parse_words(struct call *call, int argc, char **argv)
 {
     struct scanner s = {.call = call, .letters = "-:", .n_letters = 2};
-    call->wants_json = parse_has_word(argc, argv, "--json");
+    call->wants_json = parse_wants_json(argc, argv);
     add_table(&s, call->command->options, NAMED);
     add_table(&s, opt_common, NAMED + OPT_LIMIT);
     int err = set_fallbacks(call, call->command->options, call->own);
@@ -316,25 +322,17 @@ int parse_words(struct call *call, int argc, char **argv)
     return err ? err : check_operands(call);
 }
 
-static bool is_named(const struct opt *o, const char *name)
-{
-    return (o->name && strcmp(o->name, name) == 0) || (o->letter == name[0] && !name[1]);
-}
-
 static int take_value(struct call *call, const struct parse_value *value)
 {
     char label[OPT_LABEL_SIZE];
-    for (size_t i = 0; call->command->options[i].help; i++) {
-        const struct opt *o = &call->command->options[i];
-        if (!is_named(o, value->name))
-            continue;
-        if (call->own[i].set && o->kind != OPT_LIST)
-            return complain_usage(call, "--%s is given more than once", value->name);
-        call->own[i].set = true;
-        return o->kind == OPT_FLAG ? 0
-                                   : set_value(call, o, &call->own[i], opt_label(label, o, &call->own[i]), value->text);
-    }
-    return complain_usage(call, "unknown option --%s", value->name);
+    const struct opt *o = opt_find(call->command->options, value->name);
+    if (!o)
+        return complain_usage(call, "unknown option --%s", value->name);
+    struct opt_value *v = &call->own[o - call->command->options];
+    if (v->set && o->kind != OPT_LIST)
+        return complain_usage(call, "--%s is given more than once", value->name);
+    v->set = true;
+    return o->kind == OPT_FLAG ? 0 : set_value(call, o, v, opt_label(label, o, v), value->text);
 }
 
 int parse_values(struct call *call, const struct call *like, const struct parse_value *values, size_t n)

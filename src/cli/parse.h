@@ -30,6 +30,9 @@ int parse_find_verb(int argc, char **argv);
 /* Is this one of the words after the first, and before `--`? */
 bool parse_has_word(int argc, char **argv, const char *word);
 
+/* Is JSON asked for, by a word or by the variable? For complaints that come before the options are read. */
+bool parse_wants_json(int argc, char **argv);
+
 /*
  * Check up to `n` operands from `first` on. `what` is their name in help; `check` is as in struct opt. Returns 0, or
  * EXIT_USAGE after a line about the first wrong one.

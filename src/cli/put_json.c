@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "complain.h"
+#include "json_value.h"
 #include "need.h"
 #include "parse.h"
 
@@ -42,50 +43,28 @@ static void keep_words(const char *error, const char *message, void *arg)
         *why = need(strdup(message));
 }
 
-/* A member as text: a number, as JSON. */
-static const char *text_of(struct put_json *j, const struct cJSON *value)
-{
-    if (cJSON_IsString(value))
-        return value->valuestring;
-    char *text = need(cJSON_PrintUnformatted(value));
-    j->texts = need(reallocarray(j->texts, j->n_texts + 1, sizeof *j->texts));
-    return j->texts[j->n_texts++] = text;
-}
-
 static void add_value(struct values *v, const char *name, const char *text)
 {
     v->rows = need(reallocarray(v->rows, v->n + 1, sizeof *v->rows));
     v->rows[v->n++] = (struct parse_value){name, text};
 }
 
-static const struct opt *find_option(const struct put_json *j, const char *name)
+static bool is_flag(const struct opt *o)
 {
-    for (const struct opt *o = j->call.command->options; o->help; o++)
-        if (o->name && strcmp(o->name, name) == 0)
-            return o;
-    return NULL;
-}
-
-static bool is_flag(const struct put_json *j, const char *name)
-{
-    const struct opt *o = find_option(j, name);
     return o && o->kind == OPT_FLAG;
-}
-
-/* A number may lose digits when it is read, so no name is made of one. */
-static bool is_text(const struct put_json *j, const char *name)
-{
-    const struct opt *o = find_option(j, name);
-    return o && (o->kind == OPT_STRING || o->kind == OPT_LIST);
 }
 
 static char *add_one(struct put_json *j, struct values *v, const char *name, const struct cJSON *value)
 {
-    if (!cJSON_IsString(value) && is_text(j, name))
-        return say("'%s' is a text, in quotes", name);
-    if (!cJSON_IsString(value) && !cJSON_IsNumber(value))
-        return say("'%s' is a text or a number", name);
-    add_value(v, name, text_of(j, value));
+    char number[JSON_NUMBER_SIZE];
+    const char *why, *text = json_value_text(opt_find(j->call.command->options, name), value, number, &why);
+    if (!text)
+        return say("'%s' %s", name, why);
+    if (text == number) {
+        j->texts = need(reallocarray(j->texts, j->n_texts + 1, sizeof *j->texts));
+        text = j->texts[j->n_texts++] = need(strdup(number));
+    }
+    add_value(v, name, text);
     return NULL;
 }
 
@@ -93,15 +72,14 @@ static char *add_one(struct put_json *j, struct values *v, const char *name, con
 static char *add_member(struct put_json *j, struct values *v, const struct cJSON *member)
 {
     const char *name = member->string;
+    const struct opt *o = opt_find(j->call.command->options, name);
     const struct cJSON *one;
     char *why = NULL;
-    if (cJSON_IsNull(member))
+    if (cJSON_IsNull(member) || (is_flag(o) && cJSON_IsFalse(member)))
         return NULL;
-    if (is_flag(j, name) && !cJSON_IsBool(member))
-        return say("'%s' is true or false", name);
-    if (cJSON_IsFalse(member) && is_flag(j, name))
-        return NULL;
-    if (cJSON_IsTrue(member) && is_flag(j, name))
+    if (is_flag(o) && !cJSON_IsTrue(member))
+        return say("'%s' must be true or false", name);
+    if (is_flag(o) || !o) /* one that is unknown is refused with the others' values */
         add_value(v, name, NULL);
     else if (!cJSON_IsArray(member))
         return add_one(j, v, name, member);
@@ -116,14 +94,6 @@ static bool is_of_a_call(const char *name)
     static const char *const names[] = {"lines", "json-lines", "request", "wait"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
-}
-
-static bool is_repeated(const struct put_json *j, const struct cJSON *member)
-{
-    for (const struct cJSON *one = j->object->child; one != member; one = one->next)
-        if (strcmp(one->string, member->string) == 0)
             return true;
     return false;
 }
@@ -183,15 +153,14 @@ static char *read_members(struct put_json *j, const struct call *like, const cha
     struct muster_bytes data = {NULL, 0};
     struct values v = {NULL, 0};
     const struct cJSON *member;
-    char *why = NULL;
+    const char *twice = json_value_twice(j->object);
+    char *why = twice ? say("'%s' is there more than once", twice) : NULL;
     complain_to(keep_words, &why);
     cJSON_ArrayForEach(member, j->object)
     {
         if (why)
             break;
-        if (is_repeated(j, member))
-            why = say("'%s' is there more than once", member->string);
-        else if (is_of_a_call(member->string))
+        if (is_of_a_call(member->string))
             why = say("'%s' is an option of the call, not of a job", member->string);
         else if (strcmp(member->string, "data") == 0)
             data = data_of(j, member, line);

@@ -20,6 +20,7 @@
 #include "text.h"
 
 #define WORDS_SIZE 1600
+#define PUT_SIZE 160
 
 struct lines {
     const struct call *call;
@@ -28,7 +29,7 @@ struct lines {
     struct muster_job_put_options options;
     struct input in;
     uint64_t put, line; /* jobs that are put; the number of the last line that was read */
-    bool is_unconfirmed;
+    uint64_t unconfirmed;
 };
 
 /* Lines that are put together. */
@@ -42,36 +43,45 @@ struct batch {
 
 /* ---- what is told ---- */
 
-/* The line's number, why it was refused, and how many jobs were put. Wrong usage means that nothing was tried. */
+/* How many jobs are put, with `after` behind that, and how many of them were not confirmed. */
+static const char *say_put(const struct lines *l, char out[PUT_SIZE], const char *after)
+{
+    char jobs[TEXT_NUMBER_SIZE];
+    int len = snprintf(out, PUT_SIZE, "%s put%s", text_number_of(jobs, l->put, "job was", "jobs were"), after);
+    if (l->unconfirmed)
+        snprintf(out + len, PUT_SIZE - (size_t)len, ", %" PRIu64 " of them unconfirmed", l->unconfirmed);
+    return out;
+}
+
+/* The line's number, why it was refused, and how many jobs were put. */
 static int report_line(const struct lines *l, uint64_t line, int err, const char *why)
 {
-    char words[WORDS_SIZE], jobs[TEXT_NUMBER_SIZE];
-    snprintf(words, sizeof words, "line %" PRIu64 ": %s; %s put, of the lines before it", line, why,
-             text_number_of(jobs, l->put, "job was", "jobs were"));
-    int code = complain_error(l->call, err, words);
-    return code == EXIT_USAGE && l->put > 0 ? EXIT_FAILED : code;
+    char words[WORDS_SIZE], put[PUT_SIZE];
+    snprintf(words, sizeof words, "line %" PRIu64 ": %s; %s", line, why, say_put(l, put, ", of the lines before it"));
+    return complain_tried(l->put > 0, complain_error(l->call, err, words));
 }
 
 static int report_call(const struct lines *l, int err)
 {
-    char words[WORDS_SIZE], jobs[TEXT_NUMBER_SIZE];
+    char words[WORDS_SIZE], put[PUT_SIZE];
     const char *again = l->options.request_id ? "; the same call with the same --request puts only what is missing"
                         : err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT ? ", and perhaps some of those after them"
                                                                           : "";
-    text_number_of(jobs, l->put, "job was", "jobs were");
+    say_put(l, put, "");
     if (err == MUSTER_E_STOPPED)
-        return complain_stopped(l->call, "%s put%s", jobs, again);
-    snprintf(words, sizeof words, "%s; %s put%s", muster_client_error(l->client), jobs, again);
-    return complain_error(l->call, err, words);
+        return complain_stopped(l->call, "%s%s", put, again);
+    snprintf(words, sizeof words, "%s; %s%s", muster_client_error(l->client), put, again);
+    return complain_tried(l->put > 0, complain_error(l->call, err, words));
 }
 
 static int report_input(const struct lines *l)
 {
-    char jobs[TEXT_NUMBER_SIZE];
-    text_number_of(jobs, l->put, "job was", "jobs were");
+    char put[PUT_SIZE];
+    int error = errno;
+    say_put(l, put, "");
     if (progress_is_stopped())
-        return complain_stopped(l->call, "%s put", jobs);
-    complain_refusal(l->call, COMPLAIN_SYSTEM, "cannot read standard input: %s; %s put", strerror(errno), jobs);
+        return complain_stopped(l->call, "%s", put);
+    complain_refusal(l->call, COMPLAIN_SYSTEM, "cannot read standard input: %s; %s", strerror(error), put);
     return EXIT_FAILED;
 }
 
@@ -140,7 +150,7 @@ static int put_batch(struct lines *l, struct batch *b)
     for (size_t i = 0; i < put; i++)
         put_print(l->call, b->ids[i]);
     l->put += put;
-    l->is_unconfirmed |= err == MUSTER_E_UNCONFIRMED;
+    l->unconfirmed += err == MUSTER_E_UNCONFIRMED ? put : 0;
     progress_show_part("jobs put", l->put, input_part(&l->in));
     if (refused > 0)
         return report_line(l, b->lines[refused - 1], err, muster_client_error(l->client));
@@ -221,7 +231,7 @@ int put_lines(const struct call *call, enum put_lines_kind kind, const char *req
     progress_begin(call);
     muster_client_set_progress(l.client, progress_on_step, (void *)"jobs put");
     code = put_input(&l);
-    if (!code && l.is_unconfirmed)
+    if (!code && l.unconfirmed)
         code = report_call(&l, MUSTER_E_UNCONFIRMED);
     muster_client_set_progress(l.client, NULL, NULL);
     client_free(l.client);

@@ -152,8 +152,8 @@ static int check_socket(const struct call *call, const char *path)
         return EXIT_FAILED;
     }
     snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool is_taken = fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool is_taken = fd >= 0 && (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 || errno == EAGAIN);
     if (fd >= 0)
         close(fd);
     if (is_taken)

@@ -13,6 +13,7 @@
 
 #include "client.h"
 #include "complain.h"
+#include "json_value.h"
 #include "need.h"
 #include "out.h"
 #include "parse.h"
@@ -77,34 +78,32 @@ static const char *keep(struct ask *a, char *text)
     return a->texts[a->n_texts++] = text;
 }
 
-/* A number or truth as the command line has it. NULL: it can be no value. */
-static const char *text_of(struct ask *a, const cJSON *value)
-{
-    char text[32];
-    if (cJSON_IsString(value))
-        return value->valuestring;
-    if (cJSON_IsBool(value))
-        return cJSON_IsTrue(value) ? "1" : "0";
-    if (!cJSON_IsNumber(value))
-        return NULL;
-    snprintf(text, sizeof text, "%.15g", value->valuedouble);
-    return keep(a, strdup(text));
-}
-
-static void refuse_param(struct ask *a, const char *name, const char *why)
+void ask_refuse_param(struct ask *a, const char *name, const char *why)
 {
     char text[200];
     snprintf(text, sizeof text, "%s %s", name, why);
     ask_refuse(a, 400, "E_INVALID", text);
 }
 
-const char *ask_param(struct ask *a, const char *name)
+/* For an option, or NULL: a name. NULL: it can be no value, and is refused. */
+static const char *text_of(struct ask *a, const struct opt *o, const char *name, const cJSON *value)
+{
+    char number[JSON_NUMBER_SIZE];
+    const char *why, *text = json_value_text(o, value, number, &why);
+    if (!text)
+        ask_refuse_param(a, name, why);
+    return text == number ? keep(a, strdup(number)) : text;
+}
+
+static const char *param_for(struct ask *a, const struct opt *o, const char *name)
 {
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(a->params, name);
-    const char *text = value ? text_of(a, value) : NULL;
-    if (value && !cJSON_IsNull(value) && !text)
-        refuse_param(a, name, "must be one text or number");
-    return text;
+    return value && !cJSON_IsNull(value) ? text_of(a, o, name, value) : NULL;
+}
+
+const char *ask_param(struct ask *a, const char *name)
+{
+    return param_for(a, NULL, name);
 }
 
 bool ask_has(const struct ask *a, const char *name)
@@ -115,19 +114,21 @@ bool ask_has(const struct ask *a, const char *name)
 
 int64_t ask_number(struct ask *a, const char *name, int64_t fallback, int64_t most)
 {
-    const char *text = ask_param(a, name), *end = text;
+    static const struct opt count = {.kind = OPT_COUNT};
+    const char *text = param_for(a, &count, name), *end = text;
     int64_t number;
     if (!text)
         return fallback;
     if (text_read_number(&end, &number) && !*end && number <= most)
         return number;
-    refuse_param(a, name, "must be a number of 0 or more");
+    ask_refuse_param(a, name, "must be a number of 0 or more");
     return fallback;
 }
 
 /* ---- words of the verb ---- */
 
 struct words {
+    const struct command *verb;
     char *operands[OPERANDS_MAX];
     size_t n_operands;
     struct parse_value values[VALUES_MAX];
@@ -167,19 +168,18 @@ static void add(struct ask *a, struct words *w, const char *name, char sign, con
 static void add_param(struct ask *a, struct words *w, const char *name, char sign, const char *param)
 {
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(a->params, param), *each;
+    const struct opt *o = name ? opt_find(w->verb->options, name) : NULL;
     if (!cJSON_IsArray(value)) {
-        const char *text = ask_param(a, param);
+        const char *text = param_for(a, o, param);
         if (text)
             add(a, w, name, sign, text);
         return;
     }
     cJSON_ArrayForEach(each, value)
     {
-        const char *text = text_of(a, each);
+        const char *text = text_of(a, o, param, each);
         if (text)
             add(a, w, name, sign, text);
-        else
-            refuse_param(a, param, "must be a list of texts or numbers");
     }
 }
 
@@ -197,10 +197,15 @@ static void add_source(struct ask *a, struct words *w, const char *name, const c
 
 bool ask_flag(struct ask *a, const char *name)
 {
-    const char *text = ask_param(a, name);
+    static const struct opt count = {.kind = OPT_COUNT};
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(a->params, name);
+    if (!value || cJSON_IsNull(value) || cJSON_IsBool(value))
+        return cJSON_IsTrue(value);
+    char number[JSON_NUMBER_SIZE];
+    const char *why, *text = json_value_text(&count, value, number, &why);
     bool is_on = text && (strcmp(text, "1") == 0 || strcmp(text, "true") == 0);
-    if (text && !is_on && strcmp(text, "0") != 0 && strcmp(text, "false") != 0)
-        refuse_param(a, name, "must be true or false");
+    if (!is_on && !(text && (strcmp(text, "0") == 0 || strcmp(text, "false") == 0)))
+        ask_refuse_param(a, name, "must be true or false");
     return is_on;
 }
 
@@ -325,6 +330,7 @@ static void note_refusal(struct ask *a)
 int ask_run_verb(struct ask *a, const struct command *verb, const char *args)
 {
     struct words *w = need(calloc(1, sizeof *w));
+    w->verb = verb;
     struct call call = {.command = verb};
     char *copy = need(strdup(args)), *rest = NULL;
     for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
@@ -362,7 +368,7 @@ static void ask_for_page(struct ask *a)
     int64_t n = ask_number(a, "count", COUNT_DEFAULT, INT64_MAX);
     a->from = (size_t)ask_number(a, "cursor", 0, INT64_MAX / 2);
     if (n < 1)
-        refuse_param(a, "count", "must be a number of 1 or more");
+        ask_refuse_param(a, "count", "must be a number of 1 or more");
     a->size = n < 1 ? 1 : n > COUNT_MAX ? COUNT_MAX : (size_t)n;
     if (a->route->shape != ASK_PAGE)
         return;
@@ -396,9 +402,19 @@ static void refuse_unknown(struct ask *a)
     }
 }
 
+void ask_refuse_twice(struct ask *a, const struct cJSON *object)
+{
+    const char *twice = json_value_twice(object);
+    char *shown = twice ? text_printable(twice, strlen(twice), 60) : NULL;
+    if (shown)
+        ask_refuse_param(a, shown, "is there more than once");
+    free(shown);
+}
+
 void ask_run(struct ask *a)
 {
     refuse_unknown(a);
+    ask_refuse_twice(a, a->params);
     ask_for_page(a);
     if (a->status)
         ;

@@ -83,7 +83,7 @@ void ask_run(struct ask *a);
  */
 int ask_run_verb(struct ask *a, const struct command *verb, const char *args);
 
-/* The text of a parameter; NULL if it is missing. One that is neither text nor a number is refused. */
+/* The text of a parameter, which may be a name; NULL if it is missing. What is no text is refused (json_value.h). */
 const char *ask_param(struct ask *a, const char *name);
 bool ask_has(const struct ask *a, const char *name);
 
@@ -93,6 +93,10 @@ int64_t ask_number(struct ask *a, const char *name, int64_t fallback, int64_t mo
 
 /* Refuse. */
 void ask_refuse(struct ask *a, int status, const char *error, const char *message);
+void ask_refuse_param(struct ask *a, const char *name, const char *why);
+
+/* Refuse an object that has a member more than once: which one is meant? */
+void ask_refuse_twice(struct ask *a, const struct cJSON *object);
 
 /* The answer as text, to be freed. */
 char *ask_text(struct ask *a);

@@ -1,58 +1,42 @@
 /* SPDX-License-Identifier: MIT
  *
- * A thread with a client of its own. It listens for a second at a time, and between looks whether it is still wanted;
- * the library keeps the subscription meanwhile.
+ * The library's listener connects again by itself, and says from when on nothing is missed and when something may be: so
+ * a viewer is told of each gap. Its descriptor is one of the loop's.
  */
 #include "ear.h"
 
 #include <cjson/cJSON.h>
-#include <muster/job.h>
-#include <pthread.h>
-#include <stdatomic.h>
+#include <event2/event.h>
+#include <muster/listen.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-#include "client.h"
+#include "complain.h"
+#include "connection.h"
 #include "event_row.h"
 #include "need.h"
 #include "out.h"
 
-#define STRETCH_MS 1000
-#define PAUSE_MS 1000
-#define DENIED_MS 5000
-/* So many events may wait for the loop. What is beyond that is not told: a viewer could not read it either. */
-#define PENDING_MAX 1000
+/* Taken in one turn of the loop, which has others to serve. */
+#define TURN_MAX 64
+/* So much waits while the loop is busy; beyond it there is a gap, which is told. */
+#define HEARD_MAX 10000
+
+enum state { UNSAID, HEARS, IS_DEAF };
 
 struct ear {
-    const struct call *call;
-    struct work *work;
+    struct connection connection;
+    bool is_known; /* where Redis is */
+    struct event_base *base;
     ear_fn *fn;
     void *arg;
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t has_changed;
-    bool is_wanted, is_ending;
-    int told_err; /* the thread's: the last state that it has told */
-    atomic_int pending;
+    struct muster_listener *listener; /* NULL: nobody views */
+    struct event *readable;
+    enum state state; /* what was told */
+    int told_err;
 };
 
-struct heard {
-    struct ear *ear;
-    const char *kind;
-    char *text;
-};
-
-static void on_heard(void *arg)
-{
-    struct heard *h = arg;
-    h->ear->pending--;
-    h->ear->fn(h->ear->arg, h->kind, h->text);
-    free(h->text);
-    free(h);
-}
-
-static char *text_of(const struct muster_job_event *event)
+static char *text_of_event(const struct muster_job_event *event)
 {
     cJSON *rows = need(cJSON_CreateArray());
     out_collect(rows);
@@ -61,23 +45,6 @@ static char *text_of(const struct muster_job_event *event)
     char *text = need(cJSON_PrintUnformatted(cJSON_GetArrayItem(rows, 0)));
     cJSON_Delete(rows);
     return text;
-}
-
-static void tell(struct ear *e, const char *kind, char *text)
-{
-    struct heard *h = need(calloc(1, sizeof *h));
-    *h = (struct heard){e, kind, text};
-    e->pending++;
-    work_tell(e->work, on_heard, h);
-}
-
-static int hear(const struct muster_job_event *event, void *arg)
-{
-    struct ear *e = arg;
-    if (e->pending >= PENDING_MAX)
-        return 0;
-    tell(e, "job", text_of(event));
-    return 0;
 }
 
 /* `err` MUSTER_OK: events are heard. */
@@ -102,94 +69,99 @@ static char *text_of_state(int err, const char *why)
     return text;
 }
 
+static void tell(struct ear *e, const char *kind, char *text)
+{
+    e->fn(e->arg, kind, text);
+    free(text);
+}
+
 static void tell_state(struct ear *e, int err, const char *why)
 {
-    if (err != e->told_err)
+    enum state state = err == MUSTER_OK ? HEARS : IS_DEAF;
+    if (state != e->state || err != e->told_err)
         tell(e, "hearing", text_of_state(err, why));
+    e->state = state;
     e->told_err = err;
 }
 
-/* Until it is wanted; false: the end. */
-static bool wait_until_wanted(struct ear *e)
+static void hear(struct ear *e, const struct muster_heard *heard)
 {
-    pthread_mutex_lock(&e->lock);
-    while (!e->is_wanted && !e->is_ending)
-        pthread_cond_wait(&e->has_changed, &e->lock);
-    bool goes_on = !e->is_ending;
-    pthread_mutex_unlock(&e->lock);
-    return goes_on;
+    if (heard->type == MUSTER_HEARD_JOB)
+        tell(e, "job", text_of_event(heard->job));
+    else if (heard->type == MUSTER_HEARD_READY)
+        tell_state(e, MUSTER_OK, "");
+    else if (heard->type == MUSTER_HEARD_GAP)
+        tell_state(e, heard->err, heard->text);
 }
 
-/* Whoever wants it meanwhile does not end the pause. */
-static void pause_for(struct ear *e, int64_t ms)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ms / 1000;
-    pthread_mutex_lock(&e->lock);
-    while (!e->is_ending && pthread_cond_timedwait(&e->has_changed, &e->lock, &until) == 0)
-        continue;
-    pthread_mutex_unlock(&e->lock);
-}
-
-static void *listen_for_ever(void *arg)
+static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
     struct ear *e = arg;
-    struct muster_client *client;
-    if (client_open(e->call, &client))
-        return NULL;
-    while (wait_until_wanted(e)) {
-        int err = muster_job_listen(client, NULL, STRETCH_MS, NULL, hear, e);
-        bool is_heard = err == MUSTER_OK || err == MUSTER_E_TIMEOUT;
-        tell_state(e, is_heard ? MUSTER_OK : err, muster_client_error(client));
-        if (!is_heard)
-            pause_for(e, err == MUSTER_E_DENIED ? DENIED_MS : PAUSE_MS);
+    struct muster_heard heard[TURN_MAX];
+    (void)fd;
+    (void)what;
+    heard[0].size = sizeof heard[0];
+    size_t n = muster_listener_next(e->listener, heard, TURN_MAX);
+    for (size_t i = 0; i < n; i++)
+        hear(e, &heard[i]);
+}
+
+static int open_listener(struct ear *e)
+{
+    const struct muster_client_options client = {.size = sizeof client, CONNECTION_OPTIONS(&e->connection)};
+    const struct muster_listener_options o = {.size = sizeof o, .client = &client, .max_heard = HEARD_MAX};
+    int err = e->is_known ? muster_listener_new(&e->listener, &o) : MUSTER_E_INVALID;
+    return err == MUSTER_OK ? muster_listener_add(e->listener, NULL, MUSTER_LISTEN_JOBS) : err;
+}
+
+static void close_listener(struct ear *e)
+{
+    if (e->readable)
+        event_free(e->readable);
+    muster_listener_free(e->listener);
+    e->readable = NULL;
+    e->listener = NULL;
+}
+
+static void begin(struct ear *e)
+{
+    int err = open_listener(e);
+    if (err != MUSTER_OK) {
+        tell_state(e, err, e->is_known ? muster_listener_error(NULL) : "it was told at the start why");
+        close_listener(e);
+        return;
     }
-    muster_client_free(client);
-    return NULL;
+    e->readable = need(event_new(e->base, muster_listener_fd(e->listener), EV_READ | EV_PERSIST, on_readable, e));
+    event_add(e->readable, NULL);
 }
 
-struct ear *ear_new(const struct call *call, struct work *work, ear_fn *fn, void *arg)
+/* Whoever comes next is told nothing that was true for others. */
+static void end(struct ear *e)
 {
-    struct ear *e = need(calloc(1, sizeof *e));
-    pthread_condattr_t attr;
-    e->call = call;
-    e->work = work;
-    e->fn = fn;
-    e->arg = arg;
-    pthread_mutex_init(&e->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&e->has_changed, &attr);
-    pthread_condattr_destroy(&attr);
-    if (pthread_create(&e->thread, NULL, listen_for_ever, e) != 0)
-        need(NULL);
-    return e;
-}
-
-static void change(struct ear *e, bool is_wanted, bool is_ending)
-{
-    pthread_mutex_lock(&e->lock);
-    e->is_wanted = is_wanted;
-    e->is_ending = is_ending;
-    pthread_cond_signal(&e->has_changed);
-    pthread_mutex_unlock(&e->lock);
+    close_listener(e);
+    e->state = UNSAID;
+    e->fn(e->arg, "hearing", NULL);
 }
 
 void ear_want(struct ear *e, bool is_wanted)
 {
-    change(e, is_wanted, false);
+    if (is_wanted && !e->listener)
+        begin(e);
+    else if (!is_wanted && e->listener)
+        end(e);
 }
 
-void ear_stop(struct ear *e)
+struct ear *ear_new(const struct call *call, struct event_base *base, ear_fn *fn, void *arg)
 {
-    change(e, false, true);
-    pthread_join(e->thread, NULL);
+    struct ear *e = need(calloc(1, sizeof *e));
+    *e = (struct ear){.base = base, .fn = fn, .arg = arg};
+    e->is_known = connection_read(call, &e->connection) == EXIT_DONE;
+    return e;
 }
 
 void ear_free(struct ear *e)
 {
-    pthread_mutex_destroy(&e->lock);
-    pthread_cond_destroy(&e->has_changed);
+    close_listener(e);
+    connection_clear(&e->connection);
     free(e);
 }

@@ -9,16 +9,15 @@
 #include <stdbool.h>
 
 #include "command.h"
-#include "work.h"
 
 struct ear;
+struct event_base;
 
-/* Called on the loop with a JSON object: "job", an event; "hearing", whether events are heard, whenever that changes. */
+/* Called on the loop with a JSON object: "job", an event; "hearing", whether events are heard, whenever that changes, and
+ * NULL when nothing can be said of it any more, because nobody views. */
 typedef void ear_fn(void *arg, const char *kind, const char *text);
 
-struct ear *ear_new(const struct call *call, struct work *work, ear_fn *fn, void *arg);
-/* End the thread; then, when the work is finished that it has left, the rest. */
-void ear_stop(struct ear *e);
+struct ear *ear_new(const struct call *call, struct event_base *base, ear_fn *fn, void *arg);
 void ear_free(struct ear *e);
 
 void ear_want(struct ear *e, bool is_wanted);

@@ -157,9 +157,9 @@ void live_tell(struct live *l, const char *kind, const char *text)
 {
     if (strcmp(kind, "hearing") == 0) {
         free(l->hearing);
-        l->hearing = need(strdup(text));
+        l->hearing = text ? need(strdup(text)) : NULL;
     }
-    if (l->n > 0)
+    if (text && l->n > 0)
         tell_all(l, event_text(kind, text));
 }
 

@@ -26,7 +26,7 @@ size_t live_count(const struct live *l);
 size_t live_dropped(const struct live *l);
 
 void live_tell_sight(struct live *l, const struct sight *sight);
-/* `text` is a JSON object. */
+/* `text` is a JSON object; NULL: what was said of this kind is not told to those who come. */
 void live_tell(struct live *l, const char *kind, const char *text);
 
 #endif

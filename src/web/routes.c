@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "batch_row.h"
+#include "json_value.h"
 #include "need.h"
 #include "out.h"
 #include "process_row.h"
@@ -120,7 +121,7 @@ static const char *chosen_args(struct ask *a)
     bool by_all = ask_has(a, "all");
     if (by_all && !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(a->params, "all")))
         ask_refuse(a, 400, muster_err_name(MUSTER_E_INVALID), "all must be true, or missing");
-    else if (!ask_param(a, "queue") || by_entry + by_group + by_all != 1)
+    else if (!ask_has(a, "queue") || by_entry + by_group + by_all != 1)
         ask_refuse(a, 400, muster_err_name(MUSTER_E_INVALID), "name the queue, and one of entry, entries, group, all");
     return by_group ? "?queue group=?group" : by_all ? "?queue all" : "?queue ?entry ?entries";
 }
@@ -236,15 +237,20 @@ static void set_words(struct ask *a)
 {
     const cJSON *set = cJSON_GetObjectItemCaseSensitive(a->params, "set"), *each;
     cJSON *words = need(cJSON_AddArrayToObject(a->params, "words"));
+    ask_refuse_twice(a, set);
     cJSON_ArrayForEach(each, set)
     {
-        char text[128];
-        if (cJSON_IsNumber(each))
-            snprintf(text, sizeof text, "%s=%.15g", each->string, each->valuedouble);
-        else
-            snprintf(text, sizeof text, "%s=%s", each->string, cJSON_IsString(each) ? each->valuestring : "");
-        if (!cJSON_AddItemToArray(words, need(cJSON_CreateString(text))))
+        static const struct opt count = {.kind = OPT_COUNT};
+        char number[JSON_NUMBER_SIZE], *word = NULL;
+        const char *why, *text = json_value_text(&count, each, number, &why);
+        if (!each->string || !text) {
+            ask_refuse_param(a, each->string ? each->string : "set", each->string ? why : "must be an object");
+            return;
+        }
+        if (asprintf(&word, "%s=%s", each->string, text) < 0 ||
+            !cJSON_AddItemToArray(words, need(cJSON_CreateString(word))))
             need(NULL);
+        free(word);
     }
 }
 
@@ -256,6 +262,8 @@ static bool has_any(const struct ask *a, const char *name)
 static void configure(struct ask *a)
 {
     set_words(a);
+    if (a->status)
+        return;
     bool sets = has_any(a, "words"), clears = has_any(a, "clear");
     if (!sets && !clears)
         ask_refuse(a, 400, muster_err_name(MUSTER_E_INVALID), "nothing is to be set or cleared");

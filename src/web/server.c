@@ -357,14 +357,13 @@ static void open_all(struct server *s, const struct call *call)
     s->work = work_new(s->base);
     s->look = look_new(call, s->work, on_look, s);
     s->fresh = fresh_new(s->http, s->look, tell_sight, s);
-    s->ear = ear_new(call, s->work, on_heard, s);
+    s->ear = ear_new(call, s->base, on_heard, s);
     s->health = health_new(call, s->options->is_read_only ? MUSTER_PROBE_READ : MUSTER_PROBE_WRITE, s->http, s->work);
     errands_begin(s->errands, s->http, s->work);
 }
 
 static void close_all(struct server *s)
 {
-    ear_stop(s->ear);
     look_stop(s->look);
     health_stop(s->health);
     work_free(s->work);

@@ -4,8 +4,8 @@
  * health over HTTP, and carries out what they ask for.
  *
  * Threads. The loop serves HTTP and never speaks with Redis. Others do: one looks once a second (look.h), some carry out
- * requests (work.h), one listens to the events of jobs (ear.h), one tries a write for a probe (health.h). What they have
- * found goes to the loop, which alone knows the viewers.
+ * requests (work.h), one tries a write for a probe (health.h), and the library's own listens to the events of jobs (ear.h).
+ * What they have found goes to the loop, which alone knows the viewers.
  */
 #ifndef WEB_H
 #define WEB_H

@@ -95,6 +95,26 @@ redis_answers() { [[ $(redis PING 2>&1) == *@(PONG|NOAUTH)* ]]; }
 redis_is() { [[ $(redis "${@:2}") == "$1" ]]; }
 check_redis() { redis_is "$@" || fail "redis ${*:2}: $(redis "${@:2}"), not $1"; }
 
+# start_full_socket PATH: there is a Unix socket whose queue of connections is full; nobody accepts any. Needs python3.
+start_full_socket() {
+    start full "$(command -v /usr/bin/python3 || command -v python3)" -c '
+import socket, sys, time
+server = socket.socket(socket.AF_UNIX)
+server.bind(sys.argv[1])
+server.listen(0)
+waiting = []
+try:
+    while True:
+        waiting.append(socket.socket(socket.AF_UNIX))
+        waiting[-1].setblocking(False)
+        waiting[-1].connect(sys.argv[1])
+except BlockingIOError:
+    print("full", flush=True)
+while True:
+    time.sleep(1000)' "$1"
+    wait_for eval 'grep -q full "$tmp/full.out"'
+}
+
 # ---- checks
 
 fail() {

@@ -11,6 +11,9 @@
 #  5. each common option has a variable, but for --help and --version: it does what the option does, and the option wins;
 #     a wrong one is refused by its name; verbs that do not connect do not look at those of a connection
 #  6. doc/operations.md has all variables in one table
+#  7. a Unix socket whose queue of connections is full is tried again until the time is over, and then told as what it is
+#  8. a password that is changed, in Redis and in its file: a worker, a listener and a client that waits go on with it; one
+#     that cannot be read meanwhile is told
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -163,3 +166,47 @@ for verb in $(list_verbs); do "$MUSTER" "$verb" --help; done | grep -oE '\[MUSTE
 sed -nE 's/^\| `(MUSTER_[A-Z_]+)` \|.*/\1/p' "$MUSTER_SOURCE/doc/operations.md" | sort >"$tmp/table"
 comm -23 "$tmp/help" "$tmp/table" >"$tmp/missing"
 [[ -s $tmp/help && ! -s $tmp/missing ]] || fail "the table of doc/operations.md lacks: $(cat "$tmp/missing")"
+
+# ---- 7
+if command -v python3 >"$tmp/out"; then
+    start_full_socket "$tmp/full.sock"
+    check_exit 75 env -u MUSTER_PASSWORD_FILE MUSTER_URL="unix://$tmp/full.sock" "$MUSTER" queues --timeout 300ms
+    check_err 'too many wait for a connection'
+    start waits env -u MUSTER_PASSWORD_FILE MUSTER_URL="unix://$tmp/full.sock" "$MUSTER" queues --timeout 5m
+    ln -sf "$socket" "$tmp/full.link"
+    mv -T "$tmp/full.link" "$tmp/full.sock" # at no moment is there no socket
+    check_end waits 77 # that Redis wants a password
+else
+    echo 'passed over: a full socket, without python3'
+fi
+
+# ---- 8
+start worker "$MUSTER" work changed --print
+# shellcheck disable=SC2016 # $0 is for the inner shell
+start hearer bash -c 'exec "$0" listen changed 2>&1' "$checked"
+check_exit 0 "$MUSTER" put nobody data --id awaited
+start waiter "$MUSTER" wait awaited --timeout 5m
+as_before() { REDISCLI_AUTH=$secret redis "$@"; }
+as_now() { REDISCLI_AUTH='another one' redis "$@"; }
+listens() { (($(as_before CLIENT LIST TYPE pubsub | grep -c id=) == 3)); } # each of the three
+wait_for says worker 'takes tasks'
+wait_for grep -q listens "$tmp/hearer.out"
+wait_for listens
+rm "$tmp/password"
+as_before CLIENT KILL TYPE normal SKIPME yes >"$tmp/out"
+wait_for says worker "password_file: $tmp/password: No such file or directory; the password from before is used"
+as_before CONFIG SET requirepass 'another one' >"$tmp/out"
+echo 'another one' >"$tmp/password.new"
+chmod 600 "$tmp/password.new"
+mv "$tmp/password.new" "$tmp/password"
+as_now CLIENT KILL TYPE normal SKIPME yes >"$tmp/out"
+as_now CLIENT KILL TYPE pubsub >"$tmp/out"
+check_exit 0 "$MUSTER" enqueue changed by-the-new-one
+wait_for grep -qx by-the-new-one "$tmp/worker.out"
+hears() { "$MUSTER" enqueue changed heard >"$tmp/out" && grep -q heard "$tmp/hearer.out"; } # it may have missed the first ones
+wait_for hears
+check_exit 0 "$MUSTER" take nobody
+check_exit 0 "$MUSTER" finish "$(cut -f1 "$tmp/out")"
+check_end waiter 0
+end worker TERM 0
+end hearer TERM 0

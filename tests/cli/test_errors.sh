@@ -6,7 +6,8 @@
 #  2. a wrong password, a missing one, a command that is not allowed: status 77
 #  3. a full, read-only or loading Redis: status 75, nothing changed
 #  4. a key of another type, another format: status 1, nothing changed
-#  5. standard output that cannot be written: status 1, with a line for a full disk and none for a closed pipe
+#  5. standard output that cannot be written: status 1 and a line for a full disk; a closed pipe ends it by SIGPIPE, or is
+#     told where that is ignored, and where something was changed
 #  6. no password is shown in any of this, not even by MUSTER_TRACE
 set -eu
 # shellcheck source=tests/cli/lib.sh
@@ -147,15 +148,42 @@ for verb in "${asking[@]}" 'peek many -n 100000' 'peek many -n 100000 --json' 'q
         fail "'$verb' does not say last that the disk is full: $(<"$tmp/err")"
 done
 mkfifo "$tmp/pipe"
-for verb in 'peek many -n 100000' 'peek many -n 100000 --json' queues 'queues --json'; do
-    head -n 1 <"$tmp/pipe" >"$tmp/head" &
-    # shellcheck disable=SC2086
-    code=0 && "$MUSTER" $verb >"$tmp/pipe" 2>"$tmp/err" || code=$?
+# is_cut LINES VERB...: its reader goes after so many lines
+is_cut() {
+    head -n "$1" <"$tmp/pipe" >"$tmp/head" &
+    code=0
+    "${@:2}" >"$tmp/pipe" 2>"$tmp/err" || code=$?
     wait $!
-    ((code == 1)) || fail "'$verb' ended with $code on a closed pipe"
+    [[ $1 == 0 || -s $tmp/head ]] || fail "'${*:2}' printed nothing"
+} 2>/dev/null # the shell would print there that it is broken
+for verb in 'peek many -n 100000' 'peek many -n 100000 --json' queues 'queues --json'; do
+    # shellcheck disable=SC2086
+    is_cut 1 env --default-signal=PIPE "$MUSTER" $verb
+    ((code == 141)) || fail "'$verb' ended with $code on a closed pipe"
     [[ ! -s $tmp/err ]] || fail "'$verb' is not quiet: $(cat "$tmp/err")"
-    [[ -s $tmp/head ]] || fail "'$verb' printed nothing"
+    # shellcheck disable=SC2086
+    is_cut 1 env --ignore-signal=PIPE "$MUSTER" $verb
+    ((code == 1)) || fail "'$verb' ended with $code on a closed pipe, where SIGPIPE is ignored"
+    [[ $(tail -n 1 "$tmp/err") == *'cannot write standard output: Broken pipe'* ]] || fail "'$verb' said: $(<"$tmp/err")"
 done
+changing='enqueue pause resume cancel replay drop sweep upgrade put batch'
+# One line that is in the pipe already may never be read: nobody can tell. So this pipe has no reader from the beginning.
+for verb in "${asking[@]}" help 'help work' --version; do
+    # shellcheck disable=SC2086
+    # shellcheck disable=SC2016 # the inner shell's
+    code=$(env --default-signal=PIPE bash -c 'exec 3> >(:); wait $!; "$@" >&3 2>"$0"; echo $?' "$tmp/err" "$MUSTER" $verb) 2>/dev/null
+    if [[ " $changing " == *" ${verb%% *} "* || $verb == *=* ]]; then
+        [[ $code == 1 && $(<"$tmp/err") == *'Broken pipe; what was asked for is done' ]] ||
+            fail "'$verb' ended with $code where nobody reads: $(<"$tmp/err")"
+    else
+        ((code == 141)) || fail "'$verb' ended with $code where nobody reads: $(<"$tmp/err")"
+        ! grep -q 'standard output' "$tmp/err" || fail "'$verb' is not quiet: $(<"$tmp/err")"
+    fi
+done
+# shellcheck disable=SC2016 # as above
+code=$(bash -c 'exec 3> >(:); wait $!; "$@" >&3 2>"$0"; echo $?' "$tmp/err" "$MUSTER" enqueue piped x)
+((code == 1)) || fail "enqueue ended with $code where nobody reads"
+check_err 'cannot write standard output: Broken pipe; what was asked for is done'
 code=0 && "$MUSTER" enqueue told x >/dev/full 2>"$tmp/err" || code=$?
 ((code == 1)) || fail "enqueue ended with $code on a full disk"
 check_err 'cannot write standard output: No space left on device; what was asked for is done'

@@ -207,7 +207,7 @@ put c x --id c3 --after c2
 check_exit 1 "$MUSTER" cancel --job c1
 check_err 'c2'
 check_state c1 waiting
-ok cancel --job c3 unknown
+check_exit 3 "$MUSTER" cancel --job c3 unknown
 check_out '1 removed, 0 running told to stop'
 ok cancel --job c1 --dependents --json
 check_out '{"removed":2,"running":0}'

@@ -44,7 +44,7 @@ see retry retry "$(take q)" --delay 1h
 "$MUSTER" put waited data --id w2 >"$tmp/said"
 "$MUSTER" fail "$(take waited)" --group g --message m >"$tmp/said"
 "$MUSTER" finish "$(take waited)" --result r >"$tmp/said"
-check_exit 1 "$MUSTER" wait w1 w2 never --json
+check_exit 3 "$MUSTER" wait w1 w2 never --json
 cat "$tmp/out" >"$shapes/wait"
 start sized "$MUSTER" work sized --id sized --result stdout -- sh
 see 'put --wait' put sized 'echo x' --wait
@@ -139,9 +139,14 @@ sys.exit(len(differences) > 0)
 PYTHON
 
 # ---- 2
-# check_refusal CODE ERROR ARGUMENT...: one object with this error; nothing on standard output
+# check_refusal CODE ERROR ARGUMENT...: one object with this error; nothing on standard output. By the variable, too.
 check_refusal() {
     check_exit "$1" "$MUSTER" "${@:3}" --json
+    is_refusal "$@"
+    check_exit "$1" env MUSTER_JSON=1 "$MUSTER" "${@:3}"
+    is_refusal "$@"
+}
+is_refusal() {
     check_out ''
     python3 -c 'import json, sys
 line = json.loads(open(sys.argv[1]).read())
@@ -156,6 +161,11 @@ check_refusal 3 E_NOT_FOUND take nothing
 check_refusal 3 E_NOT_FOUND delete nothing --yes
 check_refusal 2 E_INVALID queues --frobnicate
 check_refusal 2 E_INVALID queues --timeout 5
+check_refusal 2 E_INVALID put q --id a --id b
+check_refusal 2 E_INVALID take q -n
+check_refusal 2 E_INVALID take q -n 0
+check_refusal 2 E_INVALID take q -x
+check_refusal 2 E_INVALID take
 check_refusal 2 E_INVALID queus
 check_refusal 2 E_INVALID ''
 check_refusal 69 E_CONN queues --url "unix://$tmp/nobody"

@@ -92,16 +92,17 @@ refused() {
 refused 'nonsense' 'it is no object of JSON'
 refused '["a"]' 'it is no object of JSON'
 refused '{"id": "h"} more' 'it is no object of JSON'
-refused '{"id": "h", "priority": true}' "'priority' is a text or a number"
-refused '{"id": "h", "tag": [["red"]]}' "'tag' is a text, in quotes"
+refused '{"id": "h", "priority": true}' "'priority' must be a text or a number"
+refused '{"id": "h", "tag": [["red"]]}' "'tag' must be a text, in quotes"
 refused '{"id": "h", "priority": "x"}' "--priority: 'x' is not a number"
-refused '{"id": "h", "track": "yes"}' "'track' is true or false"
+refused '{"id": "h", "track": "yes"}' "'track' must be true or false"
 refused '{"id": "h", "lines": true}' "'lines' is an option of the call"
 refused '{"id": "h", "offset": "3h"}' '--offset and --backlog are for a recurring job: --every is missing (for --backlog, or --cron)'
 refused '{"id": "h", "replace": true, "id": "i"}' "'id' is there more than once"
 refused '{"data": "a", "data": "b"}' "'data' is there more than once"
-refused '{"id": 100000000000000000000}' "'id' is a text, in quotes"
-refused '{"tag": [9007199254740993]}' "'tag' is a text, in quotes"
+refused '{"id": "h", "retries": 9007199254740993}' "'retries' must be a text, in quotes, because the number is too large"
+refused '{"id": 100000000000000000000}' "'id' must be a text, in quotes"
+refused '{"tag": [9007199254740993]}' "'tag' must be a text, in quotes"
 refused '{"id": "h", "data": "a\u0000b"}' 'it has a NUL'
 printf '{"id": "h", "data": "a\\\\u0000b"}\n' | ok put more --json-lines
 has h '"data":"a\\\\u0000b"'

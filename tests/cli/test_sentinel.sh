@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # The command under Sentinel: a master, two replicas, three sentinels on loopback. Proves:
-#  1. a worker and a producer find the master by any sentinel that is there; a name that no sentinel knows is refused
+#  1. a worker and a producer find the master by any sentinel that is there; a name that no sentinel knows is refused;
+#     one that refuses the login is passed over for the next one, unless all do
 #     doctor names the master, its replicas, one that is late, and that min-replicas-to-write is 0
 #     and that all replicas must confirm, or a failover may lose what was confirmed
 #  2. a master that lives is replaced: long before it becomes a replica, who listens at it is told that events may be
@@ -75,6 +76,22 @@ MUSTER_URL=redis+sentinel://127.0.0.1:${ports[r0]}/queue check_exit 69 "$MUSTER"
 check_err 'this is no Sentinel'
 MUSTER_URL=redis://127.0.0.1:${ports[s0]} check_exit 2 "$MUSTER" queues
 check_err 'redis+sentinel://'
+start_redis_server locked
+redis-cli -p "${ports[locked]}" CONFIG SET requirepass secret >said
+locked=127.0.0.1:${ports[locked]}
+export MUSTER_URL=redis+sentinel://$locked,127.0.0.1:${ports[s0]}/queue
+check_exit 0 "$MUSTER" enqueue passed first
+check_exit 0 "$MUSTER" work passed --print --burst
+[[ $(cat out) == first ]] || fail "not the task: $(cat out)"
+start passing bash -c 'exec "$0" listen passed 2>&1' "$checked"
+wait_for eval 'grep -q ": listens" passing.out'
+[[ $(wc -l <passing.out) == 1 ]] || fail "it says more: $(cat passing.out)"
+end passing TERM 0
+export MUSTER_URL=redis+sentinel://$locked,$locked/queue
+check_exit 77 "$MUSTER" enqueue passed first
+check_exit 77 "$MUSTER" work passed --print
+check_exit 77 "$MUSTER" listen passed
+export MUSTER_URL=redis+sentinel://$hosts/queue
 for r in r0 r1 r2; do
     redis-cli -p "${ports[$r]}" CONFIG SET appendonly yes >said
 done

@@ -63,6 +63,11 @@ done
 # ---- 5: with the directory and socket of the one that runs
 check_exit 1 "$MUSTER" serve --socket here.sock --dir other
 check_err "the socket '$tmp/here.sock' is in use; name another with --socket"
+if command -v python3 >out; then
+    start_full_socket "$tmp/full.sock"
+    check_exit 1 "$MUSTER" serve --socket full.sock --dir other
+    check_err "the socket '$tmp/full.sock' is in use; name another with --socket"
+fi
 check_exit 1 "$MUSTER" serve --socket there.sock --dir data
 check_err "'$tmp/data' is in use by another"
 [[ ! -e there.sock ]]

@@ -11,6 +11,7 @@
 #  4. a server that stands still is noticed by a worker as without TLS, and it goes on when that server does
 #  5. no message, nor MUSTER_TRACE, shows a password
 #  6. a build without TLS says so, and how to get it
+#  7. CA, certificate and key are renewed in their files: a worker, a listener, and a client that waits go on with them
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -227,6 +228,47 @@ is_after_it() { grep -qx after-it "$tmp/worker.out"; }
 wait_for is_after_it
 end worker TERM 0
 cat "$tmp/worker.err" >>"$said"
+
+# ---- 7
+# renew CA CERT: puts them into the files that everybody was told
+renew() {
+    cp "$tmp/$1.pem" "$tmp/trust.pem.new"
+    cp "$tmp/$2.pem" "$tmp/mine.pem.new"
+    cp "$tmp/$2.key" "$tmp/mine.key.new"
+    for file in trust.pem mine.pem mine.key; do mv "$tmp/$file.new" "$tmp/$file"; done
+}
+renew ours client
+check_redis OK CONFIG SET tls-auth-clients yes
+MUSTER_URL="$place?tls_ca=$tmp/trust.pem&tls_cert=$tmp/mine.pem&tls_key=$tmp/mine.key"
+does put nobody data --id kept
+start worker "$MUSTER" work renewed --print
+# shellcheck disable=SC2016 # $0 is for the inner shell
+start hearer bash -c 'exec "$0" listen renewed 2>&1' "$checked"
+start waiter "$MUSTER" wait kept --timeout 5m
+wait_for says worker 'takes tasks'
+wait_for grep -q listens "$tmp/hearer.out"
+listens() { (($(redis CLIENT LIST TYPE pubsub | grep -c id=) == 3)); } # each of the three
+wait_for listens
+new_ca next
+new_cert next-server next 2 DNS:localhost,IP:127.0.0.1
+new_cert next-client next 2 DNS:client
+renew next next-client
+check_redis OK CONFIG SET tls-cert-file "$tmp/next-server.pem" tls-key-file "$tmp/next-server.key" tls-ca-cert-file "$tmp/next.pem"
+redis CLIENT KILL TYPE normal SKIPME yes >"$tmp/out"
+redis CLIENT KILL TYPE pubsub >"$tmp/out"
+does enqueue renewed by-the-new-ones
+wait_for grep -qx by-the-new-ones "$tmp/worker.out"
+hears() { "$MUSTER" enqueue renewed heard >"$tmp/out" && grep -q heard "$tmp/hearer.out"; } # it may have missed the first ones
+wait_for hears
+does take nobody
+does finish "$(cut -f1 "$tmp/out")"
+check_end waiter 0
+end worker TERM 0
+end hearer TERM 0
+cat "$tmp/worker.err" "$tmp/hearer.out" >>"$said"
+check_redis OK CONFIG SET tls-auth-clients no
+MUSTER_URL=$good
+shows server
 
 # ---- 5
 for url in "$good" "$place" "rediss://:$secret-wrong@127.0.0.1:$port?tls_ca=$tmp/ours.pem"; do

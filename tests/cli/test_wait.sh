@@ -4,7 +4,7 @@
 # muster wait, and --wait of put and enqueue. Proves:
 #  1. it waits until all jobs have ended, and tells each at once: complete with its result, failed with group and message,
 #     cancelled, gone; as a line and as JSON; --result prints results byte by byte
-#  2. the exit code tells the worst; --timeout ends it with 124, a variable does not
+#  2. the exit code is the highest of theirs; --timeout ends it with 124, a variable does not
 #  3. put --wait and enqueue --wait tell what became of their own, of tasks on standard input, too
 #  4. Redis may restart meanwhile; a full Redis and a user who must not write are no obstacle. A result that Redis does
 #     not send for its size is named, with the end
@@ -31,10 +31,10 @@ take q && "$MUSTER" fail "$process" --group g --message 'not there' >said
 wait_for lines waiter.out 4
 runs waiter || fail 'it did not wait for the last one'
 take q && "$MUSTER" finish "$process" >said
-check_end waiter 1
+check_end waiter 3
 sort waiter.out >out
 check_out $'done\tcomplete\t12\\t kg\\x1b\nfailed\tfailed\tg: not there\ngone\tcancelled\nnever\tgone\nrunning\tcomplete'
-check_exit 1 "$MUSTER" wait 'done' failed never --json
+check_exit 3 "$MUSTER" wait 'done' failed never --json
 check_out '{"id":"done","ended":"complete","queue":"q","result":"12\t kg\u001b"}
 {"id":"failed","ended":"failed","queue":"q","group":"g","message":"not there"}
 {"id":"never","ended":"gone"}'
@@ -49,11 +49,20 @@ put q --id more more
 check_exit 124 "$MUSTER" wait 'done' more --timeout 300ms
 check_err '1 of the 2 jobs have not ended in time'
 grep -q '^done' out || fail "what has ended is not told: $(cat out)"
-export MUSTER_TIMEOUT=100ms
+export MUSTER_TIMEOUT=1s
 start waiter "$MUSTER" wait more
-sleep 0.5
-runs waiter || fail "the variable has ended it: $(cat waiter.err)"
+start listener "$MUSTER" listen w
+start events "$MUSTER" events
+start waits "$MUSTER" enqueue other --wait x
 export MUSTER_TIMEOUT=1h
+for name in listener events; do wait_for says $name listens; done
+check_exit 3 "$MUSTER" take empty --wait 1500ms # by the clock of Redis, more than a second goes by
+for name in waiter listener events waits; do
+    runs $name || fail "the variable has ended $name: $(cat $name.err)"
+done
+end listener INT 0
+end events INT 0
+end waits TERM 143
 "$MUSTER" cancel --job more >said
 check_end waiter 1
 

@@ -171,6 +171,32 @@ post 400 /api/queues/mail/config '{"set":{"max_running":"many"}}'
 post 400 /api/queues/mail/pause '[1]'
 post 405 /api/queues/mail/tasks '{}'
 post 404 /api/nowhere '{}'
+# A number, or a truth, is made no name of: two large numbers would become one.
+for name in id key batch cron zone overlap backoff from until at tags after after_end after_failure; do
+    for value in 1234567890123456789 7 true '["a",7]' '{}'; do
+        post 400 /api/queues/named/put "{\"data\":\"x\",\"$name\":$value}"
+        grep -qF "$name must be a text, in quotes" "$tmp/answer" || fail "$name, $value: $(cat "$tmp/answer")"
+    done
+done
+for body in 'processes/cancel {"id":7' 'failed/drop {"queue":7,"all":true' 'failed/drop {"queue":"named","entry":7' \
+    'failed/drop {"queue":"named","group":7' 'jobs/j1/change {"queue":7' 'jobs/j1/change {"tags_add":[7]' \
+    'jobs/j1/change {"tags_remove":7' 'jobs/j1/change {"log":7' 'queues/named/enqueue {"tasks":[7]' \
+    'queues/named/config {"clear":[7]'; do
+    post 400 "/api/${body%% *}" "${body#* }}"
+    grep -qE 'text' "$tmp/answer" || fail "$body: $(cat "$tmp/answer")"
+done
+post 400 /api/queues/named/put '{"data":"x","priority":9007199254740993}'
+grep -qF 'priority must be a text, in quotes, because the number is too large' "$tmp/answer" || fail "$(cat "$tmp/answer")"
+for body in '{"data":"x","id":"a","id":"b"}' '{"data":"x","data":"y"}' '{"data":"x","tags":["a"],"tags":["b"]}'; do
+    post 400 /api/queues/named/put "$body"
+    grep -qF 'is there more than once' "$tmp/answer" || fail "$body: $(cat "$tmp/answer")"
+done
+post 400 /api/queues/named/config '{"set":{"max_running":3,"max_running":4}}'
+post 400 /api/queues/named/config '{"set":{"max_running":true}}'
+post 400 /api/queues/named/config '{"set":[3]}'
+"$MUSTER" queues named >"$tmp/out" 2>&1 && fail "something was put: $(cat "$tmp/out")"
+post 200 /api/queues/named/config '{"set":{"rate_ms":31622400000,"rate":"7"}}'
+[[ $("$MUSTER" config --queue named rate_ms 2>"$tmp/err") == 31622400000 ]] || fail 'the number was not set'
 "$MUSTER" enqueue kept task >"$tmp/out"
 "$MUSTER" fail "$("$MUSTER" take --lease 1h kept | cut -f 1)" --group g >"$tmp/out"
 for choice in '' ',"all":"no"' ',"group":{},"all":true' ',"group":"g","all":true' ',"group":["g","h"]' ',"group":[]' ',"entry":[],"all":1'; do
@@ -252,6 +278,30 @@ put_one() {
 }
 wait_for put_one
 wait_for heard '"queue":"print"'
+# One connection hears all of it, and each gap is told.
+times() { grep -cF -- "$1" "$tmp/stream.out" || true; }
+is_told_times() { (($(times "$1") >= $2)); }
+wait_for heard '"heard":true'
+connections() { redis INFO stats | tr -d '\r' | sed -n 's/^total_connections_received://p'; }
+before=$(connections)
+wait_for is_told_times 'event: overview' "$(($(times 'event: overview') + 4))"
+(($(connections) == before + 1)) || fail "connections: $before, and now $(connections)" # this one
+! heard '"heard":false' || fail "a gap: $(grep -F hearing "$tmp/stream.out")"
+seq 1000 | "$MUSTER" put print --lines >"$tmp/out"
+all_are_told() { while read -r id; do heard "\"what\":\"put\",\"id\":\"$id\"" || return 1; done <"$tmp/out"; }
+wait_for all_are_told
+redis CLIENT KILL TYPE pubsub >"$tmp/out"
+wait_for heard '"heard":false,"error":"E_CONN"'
+wait_for is_told_times '"heard":true' 2
+! is_told_times '"heard":true' 3 || fail "ready more often: $(grep -F hearing "$tmp/stream.out")"
+kill "${pids[stream]}"
+wait "${pids[stream]}" 2>/dev/null || true
+unset 'pids[stream]'
+# Nobody views: nobody listens; and who comes then is told anew from when on nothing is missed.
+has_no_listener() { [[ $(redis CLIENT LIST TYPE pubsub) == '' ]]; }
+wait_for has_no_listener
+start stream python3 "$(dirname "$0")/web_ask.py" "$port" GET /api/live stream
+wait_for heard '"heard":true'
 
 # ---- 7, 6
 end web TERM 0

@@ -3,7 +3,7 @@
 #
 # muster work --print. Proves:
 #  1. each task of one or several queues is printed raw as a line, and finished; as JSON with its process and queue
-#  2. if the reader has gone, it ends quietly with status 1; if the disk is full, with status 1 and a line; the task
+#  2. if the reader has gone, SIGPIPE ends it, quietly; if the disk is full, with status 1 and a line; the task
 #     that could not be printed is the next one out
 #  3. a reader that does not read costs neither the registration nor a task; each task is printed once
 #  4. the same with a task that is larger than a pipe, at any moment: the worker hears a cancel and a stop; the reader
@@ -34,11 +34,11 @@ end worker TERM 0
 # ---- 2
 enqueue closed first second
 mkfifo "$tmp/pipe"
-setpriv --pdeathsig KILL "$MUSTER" work closed --print >"$tmp/pipe" 2>"$tmp/worker.err" &
+setpriv --pdeathsig KILL env --default-signal=PIPE "$MUSTER" work closed --print >"$tmp/pipe" 2>"$tmp/worker.err" &
 pids[worker]=$!
 head -n 1 <"$tmp/pipe" >"$tmp/head"
 enqueue closed third
-check_end worker 1
+check_end worker 141
 [[ $(cat "$tmp/head") == first ]] || fail "printed: $(cat "$tmp/head")"
 ! grep -qi pipe "$tmp/worker.err" || fail "not quiet: $(cat "$tmp/worker.err")"
 # Tasks that went into the pipe before its reader left count as printed.

@@ -405,6 +405,24 @@ static void a_job_is_put_got_changed_and_cancelled()
     CHECK_THROWS(MUSTER_E_INVALID, c.get_job(""));
 }
 
+static void of_a_large_job_there_is_a_look_at_its_beginning()
+{
+    muster::client c;
+    std::string large(3 * MUSTER_HEAD_MAX, 'x');
+    large.back() = 'y';
+    c.put("q", muster::job_spec(large).id("large").tags({"t"}));
+    auto j = c.peek_job("large");
+    CHECK(j && j->data == large.substr(0, MUSTER_HEAD_MAX) && j->whole_len == large.size());
+    CHECK(j->tags == strings({"t"}) && j->history.size() == 1 && !j->result);
+    j = c.get_job("large");
+    CHECK(j && j->data == large && j->whole_len == large.size());
+    c.take("q", 1min)->finish(muster::finish_options().result(large));
+    j = c.peek_job("large");
+    CHECK(j && j->result == large.substr(0, MUSTER_HEAD_MAX) && j->whole_result_len == large.size());
+    CHECK(!c.peek_job("none"));
+    CHECK_THROWS(MUSTER_E_INVALID, c.peek_job(""));
+}
+
 static void jobs_wait_for_jobs()
 {
     muster::client c;
@@ -516,6 +534,7 @@ int main(int argc, char **argv)
                        CASE(an_end_without_an_answer_is_still_held),
                        CASE(a_lease_is_destroyed_without_redis),
                        CASE(a_job_is_put_got_changed_and_cancelled),
+                       CASE(of_a_large_job_there_is_a_look_at_its_beginning),
                        CASE(jobs_wait_for_jobs),
                        CASE(a_job_goes_on_to_a_next_queue),
                        CASE(a_batch_ends_with_what_follows_it),

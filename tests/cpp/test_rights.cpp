@@ -76,6 +76,7 @@ static const call calls[] = {
     CALL("muster_job_put", "pw-o", c.put("q", muster::job_spec("x").id("new"))),
     CALL("muster_job_put_many", "pw-o", c.put_many("q", {muster::job_spec("x")})),
     CALL("muster_job_get", "pwvo", c.get_job("waiting")),
+    CALL("muster_job_peek", "pwvo", c.peek_job("waiting")),
     CALL("muster_job_parents", "pwvo", c.parents("depends", ROW(muster_job_parent))),
     CALL("muster_job_wait", "-w-o", c.wait("scheduled", wait)),
     CALL("muster_job_wait", "-w-o", c.wait_many({"scheduled"}, wait, ROW(muster_job_ended))),

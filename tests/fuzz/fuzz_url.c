@@ -41,9 +41,11 @@ static char *put_escaped(char *out, const char *text)
 
 static char *put_login(char *out, const struct url *url)
 {
-    if (!url->password)
+    if (!url->password && !url->user)
         return out;
     out = url->user ? put_escaped(out, url->user) : out;
+    if (!url->password)
+        return put(out, "@");
     out = put(out, ":");
     out = put_escaped(out, url->password);
     return put(out, "@");
@@ -77,6 +79,8 @@ static void put_parameters(char *out, const struct url *url)
     out = put_number(out, &mark, "tls_insecure", url->tls.is_insecure);
     out = put_text(out, &mark, "sentinel_user", url->sentinel_user);
     out = put_text(out, &mark, "sentinel_password", url->sentinel_password);
+    out = put_text(out, &mark, "password_file", url->password_file);
+    out = put_text(out, &mark, "sentinel_password_file", url->sentinel_password_file);
     out = put_number(out, &mark, "db", url->path ? url->db : 0);
     out = put_number(out, &mark, "fsync", url->fsync);
     out = put_number(out, &mark, "replicas", url->replicas);
@@ -128,6 +132,8 @@ static bool is_same(const struct url *a, const struct url *b)
          is_same_text(a->sentinel_password, b->sentinel_password) && is_same_text(a->tls.ca, b->tls.ca);
     is = is && is_same_text(a->tls.cert, b->tls.cert) && is_same_text(a->tls.key, b->tls.key) &&
          is_same_text(a->tls.server_name, b->tls.server_name);
+    is = is && is_same_text(a->password_file, b->password_file) &&
+         is_same_text(a->sentinel_password_file, b->sentinel_password_file);
     for (int i = 0; is && i < a->n_nodes; i++)
         is = a->nodes[i].port == b->nodes[i].port && is_same_text(a->nodes[i].host, b->nodes[i].host);
     return is;

@@ -12,8 +12,8 @@
 #  7. each public struct that begins with its size is in the list of src/lib/base/sized.h, and only sized.c reads one
 #  8. doc/design.md, or the head of src/lib/worker/worker.h, names each source of src/lib, and each piece of the scripts
 #  9. no rule names a state of a process: it asks what the list of states (src/lib/worker/process.h) answers
-# 10. each call of a client, blocking or asynchronous, is tried without rights, in tests/live/test_rights.c and
-#     test_rights_async.c; and each that C++ makes, in tests/cpp/test_rights.cpp (Python's and Node's tests look themselves)
+# 10. each call of a client, blocking or asynchronous, is in the list of tests/support/blocking_calls.c or tried in
+#     tests/live/test_rights_async.c; and each that C++ makes, in tests/cpp/test_rights.cpp (Python's and Node's tests look themselves)
 # 11. a source that drops the answer of a call on Redis is in doc/design.md ("Errors that are passed over")
 # 12. lists that differ, and lists that are not found, are refused
 # shellcheck disable=SC2016 # backquotes are Markdown's
@@ -129,8 +129,8 @@ finds 'lists: a rule that names one' 'names.c:1' names_states "$dir"
 # ---- 10: an interrupt comes from elsewhere
 grep -ohE '^MUSTER_API int muster_[a-z_]+\(struct muster_client \*c\b' "$src"/include/muster/*.h | grep -oE 'muster_[a-z_]+\(' |
     tr -d '(' | grep -vE '_interrupt(_take_back)?$' >"$dir/headers"
-sed -nE 's/^ *X\((muster_[a-z_]+), .*/\1/p' "$src/tests/live/test_rights.c" >"$dir/tried"
-passes 'lists: calls that block, and those that are tried without rights' same "$dir/headers" "$dir/tried"
+sed -nE 's/^ *X\((muster_[a-z_]+), .*/\1/p' "$src/tests/support/blocking_calls.c" >"$dir/tried"
+passes 'lists: calls that block, and those that are tried with each refusal' same "$dir/headers" "$dir/tried"
 cp "$dir/headers" "$dir/calls"
 grep -ohE '^MUSTER_API int muster_async_[a-z_]+\(struct muster_async \*a\b' "$src"/include/muster/async.h | grep -oE 'muster_[a-z_]+\(' |
     tr -d '(' | grep -vxE 'muster_async_(fd|wait)' >"$dir/headers"

@@ -3,6 +3,7 @@
  * The asynchronous client: what goes in and comes out, from which threads, and within which bounds. What happens when
  * Redis or the connection fails: test_async_failures.c.
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -350,6 +351,31 @@ static void a_client_is_freed_with_calls_in_flight(void **state)
     }
 }
 
+static void free_it(const struct muster_answer *answer, void *arg)
+{
+    struct answers *as = arg;
+    as->n++;
+    muster_async_free(as->async);
+    muster_async_free(as->async); /* it is one */
+    assert_err(answer->err, MUSTER_OK);
+}
+
+/* Its descriptors are closed, too: it is gone, and not only forgotten. */
+static void a_client_may_be_freed_in_a_function_of_an_answer(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    open_plainly(&as, s);
+    for (int i = 0; i < 3; i++)
+        assert_ok(muster_async_enqueue(as.async, "q", "t", 1, free_it, &as));
+    assert_ok(muster_async_wait(as.async, SOON_MS));
+    int fd = muster_async_fd(as.async);
+    assert_int_equal(muster_async_dispatch(as.async, 0), 1);
+    assert_int_equal(as.n, 1);
+    assert_int_equal(fcntl(fd, F_GETFD), -1);
+    assert_int_equal(scene_waiting(s, "q"), 3);
+}
+
 static void a_child_of_fork_has_no_part_in_it(void **state)
 {
     struct scene *s = *state;
@@ -391,6 +417,7 @@ int main(int argc, char **argv)
         live_test(a_hundred_thousand_are_in_flight_and_keep_their_order),
         live_test(several_threads_call_at_once),
         live_test(a_client_is_freed_with_calls_in_flight),
+        live_test(a_client_may_be_freed_in_a_function_of_an_answer),
         live_test(a_child_of_fork_has_no_part_in_it),
     };
     return scene_run(tests, argc, argv);

@@ -4,6 +4,7 @@
  * nobody, whichever answer is lost.
  */
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,6 +135,53 @@ static void a_take_whose_answer_was_lost_is_given_back(void **state)
         assert_int_equal(leased(s, "q"), i + 1);
     }
     answers_close(&as);
+    proxy_stop(&proxy);
+}
+
+static atomic_int n_said;
+
+static void note_said(enum muster_log_level level, const char *line, void *arg)
+{
+    (void)level, (void)arg;
+    n_said += strstr(line, "could not be given back") != NULL;
+}
+
+static bool is_said(void *arg)
+{
+    (void)arg;
+    return n_said > 0;
+}
+
+/* A refusal that may pass, of whatever kind, is none for ever. */
+static void what_was_refused_goes_back_as_soon_as_it_may(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy;
+    struct answers as;
+    struct bag first, second;
+    char url[160];
+    n_said = 0;
+    raw_do(s->server->redis, "ACL SETUSER u on >pw ~* &* +@all");
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    snprintf(url, sizeof url, "unix://u:pw@%s", proxy.socket);
+    answers_open(&as, s, url, LONG_MS, NULL);
+    scene_enqueue_n(s, "q", "t", 3);
+    proxy_trap_n(&proxy, A_TAKE, PROXY_REPLIES, 1, PROXY_REFUSES);
+    take_into(&as, "q", 2, &first);
+    take_into(&as, "q", 2, &second);
+    answers_await(&as, 2);
+    assert_true(leased(s, "q") >= 2);
+    muster_log_set(note_said, NULL);
+    raw_do(s->server->redis, "ACL SETUSER u -evalsha");
+    proxy_accept(&proxy);
+    wait_until(is_said, NULL, SOON_MS);
+    assert_true(leased(s, "q") >= 2);
+    raw_do(s->server->redis, "ACL SETUSER u +evalsha");
+    raw_await(s->server->redis, NULL, 0, "HLEN %s:processing:.lease:q", s->prefix);
+    assert_queue_holds(s, "q", "t0 t1 t2 ");
+    answers_close(&as);
+    muster_log_set(NULL, NULL);
+    raw_do(s->server->redis, "ACL DELUSER u");
     proxy_stop(&proxy);
 }
 
@@ -439,6 +487,7 @@ int main(int argc, char **argv)
         live_test(a_take_brings_tasks_under_leases),
         live_test(a_take_brings_jobs_with_their_records),
         live_test(a_take_whose_answer_was_lost_is_given_back),
+        live_test(what_was_refused_goes_back_as_soon_as_it_may),
         live_test(nothing_is_lost_while_connections_are_cut_under_takes),
         live_test(what_nobody_has_heard_of_is_given_back_when_the_client_is_freed),
         live_test(what_was_handed_out_stays_the_programs_when_the_client_is_freed),

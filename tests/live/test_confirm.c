@@ -146,6 +146,12 @@ static int enqueue_unique(struct muster_client *c)
     return err;
 }
 
+static int open_batch(struct muster_client *c)
+{
+    const struct muster_batch_spec spec = {.size = sizeof spec, .id = "batch", .on_end = {.queue = "q"}};
+    return muster_batch_open(c, &spec, NULL);
+}
+
 /* `again`: what the same call returns on another connection, when it is there and confirmed. */
 static const struct addition {
     const char *name;
@@ -163,6 +169,7 @@ static const struct addition {
     {"a request of many", request_many, MANY, true, MUSTER_OK},
     {"a job", put, 1, true, MUSTER_E_EXISTS},
     {"a unique task", enqueue_unique, 1, true, MUSTER_E_EXISTS},
+    {"a batch", open_batch, 0, true, MUSTER_E_EXISTS},
 };
 
 static void expect(const struct addition *a, struct muster_client *c, int expected)

@@ -28,7 +28,8 @@ static int stop_pair(void **state)
 }
 
 struct answers {
-    int n, confirmed, unconfirmed;
+    int n, confirmed, unconfirmed, last_err;
+    uint64_t first_waiting; /* of the last enqueue() */
 };
 
 struct expected {
@@ -39,7 +40,9 @@ struct expected {
 static void note_answer(struct muster_worker *w, int err, uint64_t waiting, void *arg)
 {
     struct answers *a = arg;
-    (void)w, (void)waiting;
+    (void)w;
+    a->first_waiting = a->first_waiting ? a->first_waiting : waiting;
+    a->last_err = err;
     a->n++;
     a->confirmed += err == MUSTER_OK;
     a->unconfirmed += err == MUSTER_E_UNCONFIRMED;
@@ -63,6 +66,7 @@ static struct live_worker *begin(struct scene *s, int replicas_ms)
 
 static void enqueue(struct scene *s, struct live_worker *w, struct answers *a, int n)
 {
+    a->first_waiting = 0;
     for (int i = 0; i < n; i++)
         assert_ok(muster_worker_enqueue(w->worker, "elsewhere", "t", 1, note_answer, a));
     struct expected e = {a, a->n + n};
@@ -124,12 +128,59 @@ static void a_worker_that_stops_tells_what_became_of_each(void **state)
     assert_int_equal(a.confirmed, 0);
 }
 
+/* The first call is by digest and the second brings its text, so the script is known, forgotten, and sent once more
+ * behind the question. */
+static void a_script_that_was_forgotten_is_waited_for_and_confirmed(void **state)
+{
+    struct scene *s = *state;
+    struct answers a = {0};
+    struct live_worker *w = begin(s, 5000);
+    enqueue(s, w, &a, 1);
+    raw_do(master.redis, "SCRIPT FLUSH");
+    enqueue(s, w, &a, MANY);
+    assert_int_equal(a.confirmed, 1 + MANY);
+    assert_int_equal(a.first_waiting, 2); /* as its own answer has said */
+    assert_int_equal(scene_waiting(s, "elsewhere"), 1 + MANY);
+}
+
+static void note_put(struct muster_worker *w, int err, const char *id, void *arg)
+{
+    (void)id;
+    note_answer(w, err, 0, arg);
+}
+
+static void put(struct scene *s, struct live_worker *w, struct answers *a)
+{
+    const struct muster_job_spec spec = {.size = sizeof spec, .id = "j"};
+    assert_ok(muster_worker_put(w->worker, "elsewhere", &spec, note_put, a));
+    struct expected e = {a, a->n + 1};
+    wait_on(s->base, are_here, &e, SOON_MS);
+}
+
+/* What is there already must be confirmed before that is told. */
+static void a_put_that_is_repeated_is_confirmed_as_the_first_one(void **state)
+{
+    struct scene *s = *state;
+    struct answers a = {0};
+    struct live_worker *w = begin(s, 2 * TTL_MS);
+    redis_server_freeze(&replica);
+    put(s, w, &a);
+    put(s, w, &a);
+    assert_int_equal(a.unconfirmed, 2);
+    redis_server_thaw(&replica);
+    redis_server_await_replicas(&master, 1);
+    put(s, w, &a);
+    assert_int_equal(a.last_err, MUSTER_E_EXISTS);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(what_replicas_have_is_confirmed_together),
         live_test(heartbeats_go_on_while_replicas_are_waited_for),
         live_test(a_worker_that_stops_tells_what_became_of_each),
+        live_test(a_script_that_was_forgotten_is_waited_for_and_confirmed),
+        live_test(a_put_that_is_repeated_is_confirmed_as_the_first_one),
     };
     return testing_run(tests, start_pair, stop_pair, argc, argv);
 }

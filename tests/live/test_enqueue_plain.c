@@ -3,6 +3,9 @@
  * One task after the other into a queue without idle workers: no script is called, but a worker that became idle since,
  * or a listener that came, is not overlooked.
  */
+#include <pthread.h>
+
+#include "hostile_server.h"
 #include "live_worker.h"
 
 /* Of this kind of command since `before`. */
@@ -46,6 +49,47 @@ static void a_worker_that_became_idle_meanwhile_is_handed_the_task(void **state)
     scene_await_starts(s, 4);
 }
 
+static void *enqueue_the_third(void *arg)
+{
+    struct muster_client *c = arg;
+    assert_ok(muster_task_enqueue(c, "q", "t2", 2, NULL));
+    return NULL;
+}
+
+static bool is_refused_again(void *arg)
+{
+    const struct hostile_server *h = arg;
+    return h->counts->commands >= 5; /* the push, the look behind it, and two more */
+}
+
+/* What was looked at behind a push that was refused says nothing of the queue when it is sent again. */
+static void a_worker_that_becomes_idle_before_a_push_is_sent_again_is_handed_the_task(void **state)
+{
+    struct scene *s = *state;
+    struct hostile_server h = {0};
+    struct muster_client *c;
+    pthread_t thread;
+    hostile_server_start(&h, s->server->dir,
+                         &(struct hostile_spec){.relay_to = s->server->socket,
+                                                .constant = "-NOREPLICAS Not enough good replicas to write.\r\n",
+                                                .only = "\r\nLPUSH\r\n"});
+    const struct muster_client_options o = {
+        .size = sizeof o, .url = h.url, .prefix = s->prefix, .timeout_ms = 4 * SOON_MS};
+    assert_ok(muster_client_new(&c, &o));
+    assert_ok(muster_task_enqueue(c, "q", "t0", 2, NULL));
+    h.counts->commands = 0;
+    assert_int_equal(pthread_create(&thread, NULL, enqueue_the_third, c), 0);
+    wait_until(is_refused_again, &h, SOON_MS);
+    live_worker_idle(s, &(struct worker_spec){.id = "w", .ttl_ms = 3600000, .queues = {{"q", 0}}});
+    scene_await_starts(s, 1);
+    raw_await(s->server->redis, NULL, 1, "ZCARD %s:idle:q", s->prefix);
+    h.counts->is_mild = 1;
+    scene_await_starts(s, 2);
+    pthread_join(thread, NULL);
+    muster_client_free(c);
+    hostile_server_stop(&h);
+}
+
 static void a_listener_that_came_meanwhile_hears_of_it(void **state)
 {
     struct scene *s = *state;
@@ -87,6 +131,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         live_test(a_busy_queue_needs_no_script),
         live_test(a_worker_that_became_idle_meanwhile_is_handed_the_task),
+        live_test(a_worker_that_becomes_idle_before_a_push_is_sent_again_is_handed_the_task),
         live_test(a_listener_that_came_meanwhile_hears_of_it),
         live_test(a_forgotten_queue_is_named_again),
         live_test(a_key_of_the_wrong_type_is_told),

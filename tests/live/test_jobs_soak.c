@@ -83,11 +83,11 @@ static void handle(struct taker *t, const struct one *one)
     usleep(2000);    /* so that something is in work when it is damaged */
     if (n % 29 == 0) /* done, and never said */
         return;
-    if (n % 11 == 0) { /* overslept */
+    if (n % 11 == 0) { /* overslept; it is his still while damage has removed its end, which the repair ends */
         static const char now[] = "local t = redis.call('TIME') return t[1] * 1000 + math.floor(t[2] / 1000)";
         while (raw_int(t->redis, "EVAL %s 0", now) <= one->ends_at_ms)
             usleep(5000);
-        finish(t, t->client, one, true);
+        finish(t, t->client, one, false);
         return;
     }
     if (n % 13 == 0) {

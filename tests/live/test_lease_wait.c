@@ -345,6 +345,29 @@ static void without_a_redis_he_returns(void **state)
     assert_err(result.err, MUSTER_E_CONN);
 }
 
+/* His connections are half open: nothing tells him but silence. What a take of his took is given back first. */
+static void dead_connections_are_replaced(void **state)
+{
+    static const int ways[] = {PROXY_REQUESTS, PROXY_REPLIES};
+    struct scene *s = *state;
+    for (size_t i = 0; i < N_OF(ways); i++) {
+        struct proxy p;
+        struct muster_client *c;
+        proxy_start(&p, s->server->dir, s->server->socket);
+        const struct muster_client_options o = {
+            .size = sizeof o, .url = p.url, .prefix = s->prefix, .timeout_ms = 1000};
+        assert_ok(muster_client_new(&c, &o));
+        struct waiter *w = start_with(c, "q", 1, LONG_WAIT);
+        await_asleep(s, "q");
+        proxy_swallow(&p, PROXY_BOTH, ways[i]);
+        scene_enqueue(s, "q", "t");
+        assert_gets(w, "t", LONG_WAIT);
+        proxy_stop(&p);
+        assert_int_equal(raw_int(s->server->redis, "HLEN %s:processing:.lease:q", s->prefix), (long long)i + 1);
+        raw_do(s->server->redis, "HDEL %s:queue:q listen", s->prefix);
+    }
+}
+
 /* Only the messages get lost from now on: the waiter sees what has come when it renews. */
 static void lost_messages_cost_seconds_and_no_task(void **state)
 {
@@ -442,6 +465,7 @@ int main(int argc, char **argv)
         live_test(a_killed_listener_is_replaced),
         live_test(a_killed_data_connection_is_replaced),
         live_test(without_a_redis_he_returns),
+        live_test(dead_connections_are_replaced),
         live_test(lost_messages_cost_seconds_and_no_task),
         live_test(what_is_not_allowed_is_refused_before_it_is_sent),
         live_test(a_connection_that_was_handed_in_takes_but_does_not_wait),

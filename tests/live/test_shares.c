@@ -425,6 +425,50 @@ static void a_cancelled_process_does_not_move(void **state)
     assert_int_equal(raw_int(c.s->server->redis, "EXISTS %s:moves:q", c.s->prefix), 0);
 }
 
+/* ---- a queue that is left ---- */
+
+/* Told to move, the program leaves the queue; told to stop, it ends its process behind the call that leaves. */
+static void end_a_turn_later(evutil_socket_t fd, short what, void *worker)
+{
+    struct live_worker *w = worker;
+    (void)fd, (void)what;
+    while (w->n_held > 0)
+        live_worker_end(w, MUSTER_GIVE_BACK);
+}
+
+static void leave_and_serve_again(struct live_worker *w, const struct muster_event *e)
+{
+    const struct timeval soon = {.tv_usec = 5000}; /* the answers wait longer in the proxy */
+    bool is_stop = e->type == MUSTER_EVENT_STOP;
+    if (is_stop && muster_process_stop_reason(e->process) == MUSTER_STOP_MOVE)
+        assert_ok(muster_worker_leave(w->worker, "q"));
+    else if (is_stop)
+        event_base_once(w->base, -1, EV_TIMEOUT, end_a_turn_later, w, &soon);
+    else if (e->type == MUSTER_EVENT_LEFT)
+        assert_ok(live_worker_serve(w, "q", 0));
+}
+
+static void an_answer_about_a_queue_that_was_left_is_not_that_of_the_one_served_again(void **state)
+{
+    struct crew c = begin(*state);
+    struct proxy p;
+    proxy_start(&p, c.s->server->dir, c.s->server->socket);
+    join(&c, (struct worker_spec){
+                 .hands = 4, .url = p.url, .ttl_ms = 3000, .stubborn = true, .on_event = leave_and_serve_again});
+    scene_enqueue_n(c.s, "q", "t", 4);
+    scene_await_starts(c.s, 4);
+    char *text = strndup((const char *)lua_scripts[SCRIPT_LEAVE].body, lua_scripts[SCRIPT_LEAVE].len);
+    free(raw_string(c.s->server->redis, "SCRIPT LOAD %s", text)); /* or it is said once more, behind the others */
+    free(text);
+    proxy_delay(&p, 30);
+    join(&c, (struct worker_spec){.hands = 4});
+    scene_await_events(c.s, MUSTER_EVENT_LEFT, id_of(0), 1);
+    await_even(&c, 4); /* it serves the queue again */
+    proxy_delay(&p, 0);
+    die(&c, 0);
+    proxy_stop(&p);
+}
+
 /* ---- jobs ---- */
 
 static void a_job_that_moves_says_so_in_its_history(void **state)
@@ -472,6 +516,7 @@ int main(int argc, char **argv)
         live_test(a_receiver_that_dies_gets_nothing_and_nothing_is_lost),
         live_test(a_reservation_whose_answer_was_lost_is_made),
         live_test(a_cancelled_process_does_not_move),
+        live_test(an_answer_about_a_queue_that_was_left_is_not_that_of_the_one_served_again),
         live_test(a_job_that_moves_says_so_in_its_history),
     };
     return scene_run(tests, argc, argv);

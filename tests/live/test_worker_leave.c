@@ -14,6 +14,9 @@
 #include <time.h>
 
 #include "leaving.h"
+#include "protocol/lua_scripts.h"
+#include "proxy.h"
+#include "worker/worker.h"
 
 /* ---- what goes back ---- */
 
@@ -307,6 +310,39 @@ static void it_may_be_served_again_inside_the_event(void **state)
     leaving_await_held(s, 0);
 }
 
+/* Redis knows the one script and has forgotten the other, which is sent once more: it must not take of the queue behind the
+ * call that leaves it. */
+static void a_take_that_is_said_once_more_takes_nothing_of_a_queue_that_is_left(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy;
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    struct live_worker *w = live_worker_idle(
+        s,
+        &(struct worker_spec){.id = "w", .url = proxy.url, .ttl_ms = LEAVING_TTL_MS, .queues = {{"q", 0}, {"r", 0}}});
+    char *text = strndup((const char *)lua_scripts[SCRIPT_LEAVE].body, lua_scripts[SCRIPT_LEAVE].len);
+    char key[64];
+    snprintf(key, sizeof key, "%s:queues:q", s->prefix);
+    raw_do(s->server->redis, "SCRIPT FLUSH");
+    raw_do(s->server->redis, "SCRIPT LOAD %s", text);
+    free(text);
+    proxy_delay(&proxy, 30);
+    while (w->worker->turns.in_flight > 0)
+        event_base_loop(s->base, EVLOOP_ONCE);
+    turn_want_take(w->worker);
+    while (w->worker->turns.in_flight == 0)
+        event_base_loop(s->base, EVLOOP_ONCE);
+    raw_push(s->server->redis, key, "t", 1);
+    leaving_leave(s, w);
+    while (w->worker->turns.in_flight > 0)
+        event_base_loop(s->base, EVLOOP_ONCE);
+    proxy_delay(&proxy, 0);
+    assert_int_equal(raw_int(s->server->redis, "HLEN %s:processing:w:q", s->prefix), 0);
+    scene_await_waiting(s, "q", 1);
+    live_worker_free(s, w);
+    proxy_stop(&proxy);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -322,6 +358,7 @@ int main(int argc, char **argv)
         live_test(a_hand_over_of_before_stays_void_when_the_queue_is_served_again),
         live_test(it_is_served_again_and_gets_what_waits_and_what_comes),
         live_test(it_may_be_served_again_inside_the_event),
+        live_test(a_take_that_is_said_once_more_takes_nothing_of_a_queue_that_is_left),
     };
     return scene_run(tests, argc, argv);
 }

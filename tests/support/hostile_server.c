@@ -41,6 +41,7 @@ struct connection {
     char *last_request;
     bool is_ours[RELAYED_MAX]; /* by its number */
     unsigned n_relayed, n_answered;
+    unsigned held_from; /* the number of an answer; 0: none */
 };
 
 struct hostile {
@@ -287,16 +288,23 @@ static void count_command(struct hostile *h)
 static void relay(struct hostile *h, struct connection *c, const char *request, size_t len)
 {
     static const char ping[] = "*1\r\n$4\r\nPING\r\n";
-    bool is_ours = h->spec.only && strstr(c->last_request, h->spec.only);
+    bool is_ours = (h->spec.only && !h->counts->is_mild && strstr(c->last_request, h->spec.only)) ||
+                   (h->counts->refuses_in > 0 && --h->counts->refuses_in == 0);
     c->is_ours[c->n_relayed++ % RELAYED_MAX] = is_ours;
+    if (h->counts->holds_in > 0 && --h->counts->holds_in == 0)
+        c->held_from = c->n_relayed;
     send_all(c->redis, is_ours ? ping : request, is_ours ? sizeof ping - 1 : len);
 }
 
 static void relay_answer(struct hostile *h, struct connection *c, const char *value, size_t len)
 {
     bool is_ours = c->is_ours[c->n_answered++ % RELAYED_MAX];
+    h->counts->held += c->n_answered == c->held_from;
+    if (c->held_from > 0 && c->n_answered >= c->held_from)
+        return;
+    const char *ours = h->spec.constant ? h->spec.constant : h->counts->refusal;
     if (is_ours)
-        send_answer(h, c, h->spec.constant, strlen(h->spec.constant), pass_on);
+        send_answer(h, c, ours, strlen(ours), pass_on);
     else
         send_answer(h, c, value, len, h->spec.only ? pass_on : change);
 }

@@ -25,9 +25,17 @@ struct hostile_spec {
     const char *constant, *only;
 };
 
-/* `fastest` is the most commands within one second. */
+/*
+ *   fastest     the most commands within one second
+ *   refuses_in  that of so many commands from now on is not passed on to the real Redis, but gets the error `refusal`,
+ *               once; 0: none is
+ *   holds_in    the answer to that of so many commands from now on is not passed on, nor any behind it; 0: none is held
+ *   is_mild     not 0: what has the text `only` is passed on, too
+ *   held        answers that came first of those that are not passed on
+ */
 struct hostile_counts {
-    _Atomic uint64_t commands, replies, nonsense, fastest;
+    _Atomic uint64_t commands, replies, nonsense, fastest, refuses_in, holds_in, held, is_mild;
+    char refusal[128];
 };
 
 struct hostile_server {

@@ -87,6 +87,13 @@ void proxy_accept(struct proxy *p)
     tell(p, (struct proxy_order){.verb = PROXY_ACCEPT});
 }
 
+void proxy_lead(struct proxy *p, const char *server)
+{
+    struct proxy_order o = {.verb = PROXY_LEAD};
+    snprintf(o.text, sizeof o.text, "%s", server);
+    tell(p, o);
+}
+
 void proxy_trap(struct proxy *p, const char *text, int way)
 {
     proxy_trap_n(p, text, way, 1, PROXY_ACCEPTS);

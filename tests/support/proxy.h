@@ -58,6 +58,9 @@ void proxy_delay(struct proxy *p, int ms);
 void proxy_refuse(struct proxy *p);
 void proxy_accept(struct proxy *p);
 
+/* New connections go to this server: a socket, or a port after ':'. Those that there are stay. */
+void proxy_lead(struct proxy *p, const char *server);
+
 /*
  * The next connection for data that sends a request with this text in it, a script's SHA-1 for example, is cut, once:
  * PROXY_REQUESTS: before the request is passed on. PROXY_REPLIES: when Redis answers it, and the answer gets lost.

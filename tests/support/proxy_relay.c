@@ -345,6 +345,22 @@ static void listen_here(struct relay *r)
 
 /* ---- orders ---- */
 
+static struct place place_of(const char *text)
+{
+    struct place p = {0};
+    if (*text == ':') {
+        p.len = sizeof p.address.port;
+        p.address.port = (struct sockaddr_in){.sin_family = AF_INET,
+                                              .sin_port = htons((uint16_t)atoi(text + 1)),
+                                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    } else {
+        p.len = sizeof p.address.path;
+        p.address.path.sun_family = AF_UNIX;
+        memcpy(p.address.path.sun_path, text, strlen(text) + 1);
+    }
+    return p;
+}
+
 static int for_kinds(struct relay *r, const struct proxy_order *o)
 {
     int n = 0;
@@ -394,26 +410,12 @@ static void obey(evutil_socket_t fd, short what, void *arg)
         r->ration = o;
     else if (o.verb == PROXY_PACE)
         r->pace = o;
+    else if (o.verb == PROXY_LEAD)
+        r->there = place_of(o.text);
     count_open(r);
     answer.counts = r->counts;
     if (send(fd, &answer, sizeof answer, MSG_NOSIGNAL) < 0)
         _exit(0);
-}
-
-static struct place place_of(const char *text)
-{
-    struct place p = {0};
-    if (*text == ':') {
-        p.len = sizeof p.address.port;
-        p.address.port = (struct sockaddr_in){.sin_family = AF_INET,
-                                              .sin_port = htons((uint16_t)atoi(text + 1)),
-                                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    } else {
-        p.len = sizeof p.address.path;
-        p.address.path.sun_family = AF_UNIX;
-        memcpy(p.address.path.sun_path, text, strlen(text) + 1);
-    }
-    return p;
 }
 
 void proxy_relay_run(int orders, const char *here, const char *there)

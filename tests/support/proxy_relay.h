@@ -17,13 +17,14 @@ enum proxy_verb {
     PROXY_TRAP,
     PROXY_RATION,
     PROXY_PACE,
+    PROXY_LEAD,
     PROXY_COUNT
 };
 
 struct proxy_order {
     enum proxy_verb verb;
     int kinds, ways, n;
-    char text[64];
+    char text[96];
 };
 
 struct proxy_answer {

@@ -41,11 +41,52 @@ static void of_several_places_the_most_telling_one_counts_for_a_round(void **sta
     assert_string_equal(most.why, "b has ended");
 }
 
+static void fail_with(struct cause *most, int err, bool is_reached)
+{
+    const bool is_told = err != MUSTER_E_CONN;
+    cause_note(most, &(struct cause){.err = err, .rank = is_told ? CAUSE_TOLD : CAUSE_NOBODY, .is_reached = is_reached},
+               3);
+}
+
+static void a_refusal_is_the_end_only_when_all_places_refuse_one_after_the_other(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        const int err = i ? MUSTER_E_REDIS : MUSTER_E_DENIED;
+        struct cause most = {.err = MUSTER_OK};
+        fail_with(&most, err, false);
+        fail_with(&most, MUSTER_E_DENIED, false);
+        assert_false(cause_is_final(&most, 3));
+        fail_with(&most, MUSTER_E_CONN, false);
+        fail_with(&most, err, false);
+        fail_with(&most, MUSTER_E_DENIED, false);
+        assert_false(cause_is_final(&most, 3));
+        fail_with(&most, err, false);
+        assert_true(cause_is_final(&most, 3));
+        most = (struct cause){.err = MUSTER_OK};
+        fail_with(&most, err, true);
+        assert_true(cause_is_final(&most, 3));
+    }
+}
+
+static void what_is_the_same_everywhere_is_the_end_at_once_and_what_passes_never_is(void **state)
+{
+    const int final[] = {MUSTER_E_INVALID, MUSTER_E_FORMAT, MUSTER_E_FULL},
+              passing[] = {MUSTER_OK, MUSTER_E_NOMEM, MUSTER_E_CONN, MUSTER_E_TIMEOUT, MUSTER_E_BUSY};
+    (void)state;
+    for (size_t i = 0; i < N_OF(final); i++)
+        assert_true(cause_is_final(&(struct cause){.err = final[i]}, 3));
+    for (size_t i = 0; i < N_OF(passing); i++)
+        assert_false(cause_is_final(&(struct cause){.err = passing[i]}, 1));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(of_one_place_the_last_reason_counts),
         cmocka_unit_test(of_several_places_the_most_telling_one_counts_for_a_round),
+        cmocka_unit_test(a_refusal_is_the_end_only_when_all_places_refuse_one_after_the_other),
+        cmocka_unit_test(what_is_the_same_everywhere_is_the_end_at_once_and_what_passes_never_is),
     };
     return testing_run(tests, NULL, NULL, argc, argv);
 }

@@ -213,7 +213,7 @@ static void assert_place(const struct at *at, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void a_node_of_a_cluster_is_asked_for_the_others_once(void **state)
+static void a_node_of_a_cluster_is_asked_for_the_others_each_time(void **state)
 {
     struct at at;
     (void)state;
@@ -232,16 +232,28 @@ static void a_node_of_a_cluster_is_asked_for_the_others_once(void **state)
     assert_true(greeting_is_over(&at.greeting));
     assert_int_equal(at.place.n_learned, 3); /* nobody is the one that was asked */
 
+    place_reached(&at.place);
     at.greeting = (struct greeting){.url = &at.url, .place = &at.place, .prefix = "{n}", .root_key = "{n}:"};
     assert_says(&at.greeting, "HELLO");
+    assert_says(&at.greeting, "CLUSTER SLOTS");
     assert_says(&at.greeting, "EXISTS {n}:");
+    assert_ok(greeting_hear(&at.greeting, HELLO_AS("cluster", "master")));
+    redisReply *e = LIST(TEXT("e"), INTEGER(5)), *range = LIST(INTEGER(0), INTEGER(99), e);
+    assert_ok(greeting_hear(&at.greeting, LIST(range)));
+    assert_ok(greeting_hear(&at.greeting, INTEGER(0)));
+    place_reached(&at.place);
+    assert_int_equal(at.place.n_learned, 1);
+    assert_string_equal(at.place.learned[0].host, "e");
     url_clear(&at.url);
 }
 
-static int hear_nodes_of_no_cluster(const char *url, const redisReply *slots)
+/* `n_learned`: it has reached a cluster before. */
+static int hear_nodes_of_no_cluster(const char *url, int n_learned, const redisReply *slots)
 {
     struct at at;
     begin_at(&at, url);
+    for (int i = 0; i < n_learned; i++)
+        place_learn(&at.place, "n", 1 + i);
     assert_says(&at.greeting, "HELLO");
     assert_says(&at.greeting, "CLUSTER SLOTS");
     assert_ok(greeting_hear(&at.greeting, HELLO_AS("standalone", "master")));
@@ -257,9 +269,10 @@ static void a_url_of_a_cluster_does_not_lead_to_one_server(void **state)
 {
     const redisReply *refusal = ERROR("ERR This instance has cluster support disabled");
     (void)state;
-    assert_err(hear_nodes_of_no_cluster("redis+cluster://a:1", refusal), MUSTER_E_INVALID);
-    assert_err(hear_nodes_of_no_cluster("redis+cluster://a:1,b:2", refusal), MUSTER_E_CONN);
-    assert_ok(hear_nodes_of_no_cluster("redis+cluster://a:1", EMPTY_LIST));
+    assert_err(hear_nodes_of_no_cluster("redis+cluster://a:1", 0, refusal), MUSTER_E_INVALID);
+    assert_err(hear_nodes_of_no_cluster("redis+cluster://a:1", 3, refusal), MUSTER_E_CONN);
+    assert_err(hear_nodes_of_no_cluster("redis+cluster://a:1,b:2", 0, refusal), MUSTER_E_CONN);
+    assert_ok(hear_nodes_of_no_cluster("redis+cluster://a:1", 0, EMPTY_LIST));
 }
 
 static int hear_root(struct at *at, const char *url, const redisReply *reply)
@@ -429,7 +442,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_database_stands_in_the_answer_to_client_info),
         cmocka_unit_test(another_database_than_the_urls_is_refused),
         cmocka_unit_test(a_namespace_of_another_format_is_refused),
-        cmocka_unit_test(a_node_of_a_cluster_is_asked_for_the_others_once),
+        cmocka_unit_test(a_node_of_a_cluster_is_asked_for_the_others_each_time),
         cmocka_unit_test(a_url_of_a_cluster_does_not_lead_to_one_server),
         cmocka_unit_test(the_root_tells_whose_slot_it_is),
         cmocka_unit_test(a_prefix_without_a_tag_is_refused_at_a_cluster_alone),

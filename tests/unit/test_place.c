@@ -99,7 +99,9 @@ static void a_seed_is_asked_again_only_if_it_led_to_the_owner(void **state)
     place_failed(&f.place);
     assert_at(&f.place, "b:2");
 
-    assert_true(place_moved(&f.place, "MOVED 7 c:3"));
+    assert_true(place_moved(&f.place, "MOVED 7 d:4"));
+    place_failed(&f.place);
+    assert_at(&f.place, "c:3"); /* which is remembered, as it was the owner */
     place_failed(&f.place);
     assert_at(&f.place, "a:1");
     url_clear(&f.url);
@@ -236,6 +238,61 @@ static void more_nodes_than_it_remembers_are_no_harm(void **state)
     url_clear(&f.url);
 }
 
+/* Fails until it leads there again; the number of failures. */
+static int failures_until(struct place *p, const char *where)
+{
+    char text[300];
+    for (int n = 1; n <= 2 * PLACE_LEARNED_MAX; n++) {
+        place_failed(p);
+        place_describe(p, text, sizeof text);
+        if (strcmp(text, where) == 0)
+            return n;
+    }
+    return -1;
+}
+
+static void a_node_that_a_cluster_has_sent_on_to_is_found_again(void **state)
+{
+    struct fixture f;
+    (void)state;
+    begin(&f, "redis+cluster://a:1");
+    place_learn(&f.place, "b", 2);
+    place_reached(&f.place);
+    assert_true(place_moved(&f.place, "MOVED 7 c:3"));
+    assert_int_equal(failures_until(&f.place, "c:3"), -1); /* it has only been named */
+    assert_true(place_moved(&f.place, "MOVED 7 c:3"));
+    place_reached(&f.place);
+    assert_true(failures_until(&f.place, "c:3") > 0);
+    assert_true(failures_until(&f.place, "b:2") > 0);
+    url_clear(&f.url);
+}
+
+static void nodes_that_a_cluster_names_no_more_are_forgotten_once_the_owner_is_reached(void **state)
+{
+    struct fixture f;
+    (void)state;
+    begin(&f, "redis+cluster://a:1");
+    place_learn_anew(&f.place);
+    place_learn(&f.place, "b", 2);
+    place_learn(&f.place, "c", 3);
+    place_reached(&f.place);
+
+    place_learn_anew(&f.place); /* by a node that does not own the slot, and may be cut off */
+    place_learn(&f.place, "d", 4);
+    assert_int_equal(f.place.n_learned, 3);
+    assert_true(place_moved(&f.place, "MOVED 7 e:5"));
+    place_learn_anew(&f.place);
+    place_learn(&f.place, "c", 3);
+    place_learn(&f.place, "f", 6);
+    place_reached(&f.place);
+    assert_int_equal(f.place.n_learned, 3);
+    assert_true(failures_until(&f.place, "c:3") > 0);
+    assert_true(failures_until(&f.place, "f:6") > 0);
+    assert_true(failures_until(&f.place, "e:5") > 0);
+    assert_int_equal(failures_until(&f.place, "b:2"), -1);
+    url_clear(&f.url);
+}
+
 static void the_name_of_a_certificate_is_the_seeds_when_a_cluster_names_an_address(void **state)
 {
     struct fixture f;
@@ -301,6 +358,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_host_that_is_too_long_is_nonsense),
         cmocka_unit_test(sentinels_are_asked_in_turn_for_the_master),
         cmocka_unit_test(more_nodes_than_it_remembers_are_no_harm),
+        cmocka_unit_test(a_node_that_a_cluster_has_sent_on_to_is_found_again),
+        cmocka_unit_test(nodes_that_a_cluster_names_no_more_are_forgotten_once_the_owner_is_reached),
         cmocka_unit_test(the_name_of_a_certificate_is_the_seeds_when_a_cluster_names_an_address),
         cmocka_unit_test(two_places_are_the_same_by_what_they_lead_to),
         cmocka_unit_test(only_a_prefix_with_a_tag_is_let_onto_a_cluster),

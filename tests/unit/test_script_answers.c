@@ -274,10 +274,10 @@ static void a_queues_deletion_may_go_on(void **state)
 
 static void heard_has_all_its_parts(void **state)
 {
-    const redisReply *r =
-        HEARD(INTEGER(1000), TEXT(TOKEN_TEXT), TEXT("p:ttls"),
-              LIST(TEXT(TOKEN_TEXT), TEXT("c"), TEXT("00000000002"), TEXT("d")), INTEGER(20),
-              LIST(INTEGER(2), TEXT("24"), TEXT("90"), INTEGER(SHARE_LACK)), TEXT("w-2"), TEXT("w-3"), INTEGER(4));
+    const redisReply *r = HEARD(INTEGER(1000), TEXT(TOKEN_TEXT), TEXT("p:ttls"),
+                                LIST(TEXT(TOKEN_TEXT), TEXT("c"), TEXT("00000000002"), TEXT("d")), INTEGER(20),
+                                LIST(INTEGER(2), TEXT("24"), TEXT("90"), INTEGER(SHARE_LACK)), INTEGER(1), TEXT("w-2"),
+                                TEXT("w-3"), INTEGER(4));
     struct script_share_figures figures;
     size_t place;
     struct script_heard out;
@@ -305,6 +305,7 @@ static void heard_has_all_its_parts(void **state)
     assert_int_equal(figures.hands, 90);
     assert_int_equal(figures.notes, SHARE_LACK);
     assert_err(script_share_of(out.shares, 1, &place, &figures), MUSTER_E_REDIS);
+    assert_int_equal(out.n_ears, 1);
     assert_int_equal(out.n_dead, 3);
     assert_string_equal(script_heard_dead(r, 0), "w-2");
     assert_string_equal(script_heard_dead(r, 1), "w-3");
@@ -315,7 +316,7 @@ static void heard_has_all_its_parts(void **state)
 static void heard_may_have_nothing_to_say(void **state)
 {
     const redisReply *r = LIST(INTEGER(0), INTEGER(33), INTEGER(0), TEXT("00000000000"), TEXT("0"), INTEGER(0),
-                               INTEGER(0), EMPTY_LIST, INTEGER(HEARD_OTHER_KEEPER), EMPTY_LIST);
+                               INTEGER(0), EMPTY_LIST, INTEGER(HEARD_OTHER_KEEPER), EMPTY_LIST, INTEGER(0));
     struct script_heard out;
     (void)state;
     assert_ok(script_heard(r, &out));

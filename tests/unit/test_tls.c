@@ -442,6 +442,118 @@ static void files_that_cannot_be_used_are_named(void **state)
     assert_no_context(&o, "it is encrypted: give a key without a passphrase");
 }
 
+/* ---- files that are renewed ---- */
+
+/* A session by a context that outlives it. */
+static enum tls_result try_with(struct tls_context *c, const struct tls_peer_about *about)
+{
+    pair.fd = tls_peer_new(&pair.peer, about);
+    assert_ok(tls_new(&pair.tls, c, pair.fd, NAME));
+    enum tls_result r = shake();
+    pair.context = NULL;
+    tls_free(pair.tls);
+    tls_peer_free(&pair.peer);
+    close(pair.fd);
+    pair = (struct pair){0};
+    ERR_clear_error();
+    return r;
+}
+
+static void renew(struct tls_context **c, const struct url_tls *o)
+{
+    char why[400] = "";
+    if (tls_context_renew(c, o, why, sizeof why) != MUSTER_OK)
+        fail_msg("no context: %s", why);
+}
+
+/* In one step, as those who renew certificates do. */
+static void put_cert(const struct tls_id *id, const char *path)
+{
+    char new[96];
+    tls_peer_write_cert(id, in_dir(new, "new.pem"));
+    assert_int_equal(rename(new, path), 0);
+}
+
+static void count_line(enum muster_log_level level, const char *line, void *n)
+{
+    (void)level;
+    *(int *)n += strstr(line, "cannot be read again") != NULL;
+}
+
+static void files_are_read_again_when_they_have_changed(void **state)
+{
+    const struct tls_peer_about server = {.id = &world.server};
+    struct tls_context *c = NULL, *before;
+    char ca[96];
+    int n_lines = 0;
+    (void)state;
+    const struct url_tls o = {.is_on = true, .ca = in_dir(ca, "renewed.pem")};
+    put_cert(&world.ca, ca);
+    renew(&c, &o);
+    assert_int_equal(try_with(c, &server), TLS_DONE);
+    before = c;
+    renew(&c, &o);
+    assert_ptr_equal(c, before);
+    put_cert(&world.other_ca, ca);
+    renew(&c, &o);
+    assert_int_equal(try_with(c, &server), TLS_FAILED);
+    put_cert(&world.ca, ca);
+    renew(&c, &o);
+    assert_int_equal(try_with(c, &server), TLS_DONE);
+    muster_log_set(count_line, &n_lines);
+    put(ca, "it is being written just now");
+    for (int i = 0; i < 2; i++) {
+        renew(&c, &o);
+        assert_int_equal(try_with(c, &server), TLS_DONE);
+    }
+    assert_int_equal(n_lines, 1);
+    muster_log_set(NULL, NULL);
+    put_cert(&world.other_ca, ca);
+    renew(&c, &o);
+    assert_int_equal(try_with(c, &server), TLS_FAILED);
+    tls_context_free(c);
+}
+
+/* A file in a folder is written anew, which the folder does not show. */
+static void after_a_failure_they_are_read_again_whatever_has_changed(void **state)
+{
+    const struct tls_peer_about server = {.id = &world.server};
+    struct tls_context *c = NULL;
+    char dir[96], name[96], link[256], target[96];
+    (void)state;
+    const struct url_tls o = {.is_on = true, .ca = in_dir(dir, "folder")};
+    assert_int_equal(mkdir(dir, 0700), 0);
+    snprintf(name, sizeof name, "folder/%08lx.0",
+             X509_NAME_hash_ex(X509_get_subject_name(world.ca.cert), NULL, NULL, NULL));
+    in_dir(link, name);
+    put_cert(&world.other_ca, in_dir(target, "target.pem"));
+    assert_int_equal(symlink(target, link), 0);
+    renew(&c, &o);
+    assert_int_equal(try_with(c, &server), TLS_FAILED);
+    put_cert(&world.ca, target);
+    renew(&c, &o);
+    assert_int_equal(try_with(c, &server), TLS_DONE);
+    tls_context_free(c);
+}
+
+static void the_systems_authorities_are_read_again_too(void **state)
+{
+    const struct tls_peer_about server = {.id = &world.server};
+    const struct url_tls o = {.is_on = true};
+    struct tls_context *c = NULL;
+    char file[96];
+    (void)state;
+    put_cert(&world.other_ca, in_dir(file, "system.pem"));
+    assert_int_equal(setenv("SSL_CERT_FILE", file, 1), 0);
+    renew(&c, &o);
+    assert_int_equal(try_with(c, &server), TLS_FAILED);
+    put_cert(&world.ca, file);
+    renew(&c, &o);
+    assert_int_equal(try_with(c, &server), TLS_DONE);
+    assert_int_equal(unsetenv("SSL_CERT_FILE"), 0);
+    tls_context_free(c);
+}
+
 /* ---- what arrives ---- */
 
 static char pattern(size_t at)
@@ -604,6 +716,9 @@ int main(int argc, char **argv)
         tls_test(a_server_that_ends_the_handshake_is_told_of),
         tls_test(old_tls_is_refused),
         tls_test(files_that_cannot_be_used_are_named),
+        tls_test(files_are_read_again_when_they_have_changed),
+        tls_test(after_a_failure_they_are_read_again_whatever_has_changed),
+        tls_test(the_systems_authorities_are_read_again_too),
         tls_test(much_goes_both_ways_over_a_narrow_socket),
         tls_test(a_read_that_is_not_full_leaves_nothing_behind),
         tls_test(an_end_is_told_with_and_without_a_farewell),

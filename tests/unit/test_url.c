@@ -21,7 +21,7 @@ static const struct accepted {
     enum url_kind kind;
     const char *host2;
     int port2;
-    const char *master, *sentinel_user, *sentinel_password;
+    const char *master, *sentinel_user, *sentinel_password, *password_file, *sentinel_password_file;
     struct {
         bool is_on, is_insecure;
         const char *ca, *cert, *key, *server_name;
@@ -77,6 +77,9 @@ static const struct accepted {
     {"redis+sentinel://:" SECRET "@h1:1,h2/my%2Fm/4?sentinel_user=s&sentinel_password=" SECRET "%26",
      "my/m by h1:1,h2:26379", .kind = URL_SENTINEL, .host = "h1", .port = 1, .host2 = "h2", .port2 = 26379, .db = 4,
      .master = "my/m", .password = SECRET, .sentinel_user = "s", .sentinel_password = SECRET "&"},
+    {"redis+sentinel://u@h/m?password_file=/a%20b&sentinel_user=s&sentinel_password_file=c", "m by h:26379",
+     .kind = URL_SENTINEL, .host = "h", .port = 26379, .master = "m", .user = "u", .password_file = "/a b",
+     .sentinel_user = "s", .sentinel_password_file = "c"},
     {"rediss+sentinel://h/m?tls_ca=ca", "m by h:26379", .kind = URL_SENTINEL, .host = "h", .port = 26379, .master = "m",
      .tls.is_on = true, .tls.ca = "ca"},
     {"redis-sentinel://h?sentinelMasterId=m", "m by h:26379", .kind = URL_SENTINEL, .host = "h", .port = 26379,
@@ -222,6 +225,8 @@ static const struct {
     {"rediss://h?tls_ca=", "tls_ca has no value"},
     {"rediss://h?tls_insecure=0", "tls_insecure must be 1"},
     {"redis://h?sentinel_password=x", "sentinel_password is for Sentinel only"},
+    {"redis://h?sentinel_password_file=x", "sentinel_password_file is for Sentinel only"},
+    {"redis://h?password_file=", "password_file has no value"},
     {"redis+cluster://h?sentinel_user=x", "sentinel_user is for Sentinel only"},
     {"redis+sentinel://h/m?sentinel_password=%00", "sentinel_password has a wrong % escape"},
     {"redis+sentinel://h/m?sentinel_password=a&sentinel_password=b", "sentinel_password twice"},
@@ -239,6 +244,8 @@ static const struct {
     {"rediss://h?tls_key=x", "no tls_cert"},
     {"rediss://h?tls_insecure=1&tls_ca=x", "tls_ca has no effect"},
     {"redis+sentinel://h/m?sentinel_user=x", "no sentinel_password"},
+    {"redis://:p@h?password_file=x", "a password in the URL already"},
+    {"redis+sentinel://h/m?sentinel_password=p&sentinel_password_file=x", "a sentinel_password already"},
 };
 
 static const struct accepted nothing;
@@ -276,6 +283,8 @@ static void assert_same_url(const char *of, const struct url *found, const struc
     assert_same_text(of, found->master, expected->master);
     assert_same_text(of, found->sentinel_user, expected->sentinel_user);
     assert_same_text(of, found->sentinel_password, expected->sentinel_password);
+    assert_same_text(of, found->password_file, expected->password_file);
+    assert_same_text(of, found->sentinel_password_file, expected->sentinel_password_file);
     assert_same_tls(of, &found->tls, expected);
     if (found->kind != expected->kind || found->db != expected->db || found->fsync != expected->fsync)
         fail_msg("%s: kind %d, db %d, fsync %d", of, found->kind, found->db, found->fsync);
@@ -381,6 +390,7 @@ static const struct beside {
     {{.url = "redis://h", .user = "", .password = ""}, .why = "user has no value"},
     {{.url = "redis://u:p@h", .user = "u"}, .why = "a user in the URL already"},
     {{.url = "redis://:p@h", .password = SECRET}, .why = "a password in the URL already"},
+    {{.url = "redis://u@h?password_file=x", .password = SECRET}, .why = "a password in the URL already, or beside it"},
     {{.url = "redis://h", .tls_ca = "x"}, .why = "tls_ca needs TLS"},
     {{.url = "redis://h", .tls_insecure = 1}, .why = "tls_insecure needs TLS"},
     {{.url = "redis://h", .sentinel_password = SECRET}, .why = "sentinel_password is for Sentinel only"},

@@ -178,6 +178,11 @@ class Client {
     return this.#control.rows('job_get', [{ texts: ids }], 'muster_job', { also: [errors.E_NOT_FOUND] });
   }
 
+  // The same, with only the beginning of data and result.
+  peekJobs(ids) {
+    return this.#control.rows('job_peek', [{ texts: ids }], 'muster_job', { also: [errors.E_NOT_FOUND] });
+  }
+
   // How each has ended. If the time is over before all have, the error has those that have in `ended`.
   async wait(ids, { timeoutMs = -1, ...unknown } = {}) {
     refuseUnknown(unknown);

@@ -62,6 +62,7 @@ const CALLS = {
   muster_job_cancel: ['int', [P, P, 'size_t', 'int', AT, AT]],
   muster_job_put: ['int', [P, 'str', AT, AT]],
   muster_job_get: ['int', [P, P, 'size_t', row, P]],
+  muster_job_peek: ['int', [P, P, 'size_t', row, P]],
   muster_job_wait: ['int', [P, P, 'size_t', 'int64_t', row, P]],
   muster_job_list: ['int', [P, AT, row, P]],
   muster_lease_take_as: ['int', [P, 'str', AT, row, P]],

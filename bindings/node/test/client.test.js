@@ -131,6 +131,21 @@ test('many end in one call, each in its own way; what is the matter with one is 
   await assert.rejects(client.endMany([{ process: back.id, outcome: 'fail', why: 'x' }]), /no option 'why'/);
 });
 
+test('of a large job there is a look at its beginning', async () => {
+  const large = Buffer.alloc(256 * 1024, 'abc'), head = 64 * 1024;
+  await client.put('large', large, { id: 'large' });
+  let [job] = await client.peekJobs(['large', 'none']);
+  assert.deepStrictEqual([job.data.equals(large.subarray(0, head)), job.wholeLen], [true, large.length]);
+  assert.deepStrictEqual(job.history.map(({ what }) => what), ['put']);
+  const [process] = await client.take('large');
+  await client.finish(process.id, large.subarray(1));
+  [job] = await client.peekJobs(['large']);
+  assert.deepStrictEqual([job.result.equals(large.subarray(1, head + 1)), job.wholeResultLen], [true, large.length - 1]);
+  [job] = await client.jobs(['large']);
+  assert.deepStrictEqual([job.data.equals(large), job.wholeLen], [true, large.length]);
+  assert.deepStrictEqual(await client.peekJobs(['none']), []);
+});
+
 test('many are extended in one call', async () => {
   await client.enqueueMany('q', Array(250).fill('x'));
   const ids = (await client.take('q', { n: 250, leaseMs: 60000 })).map(({ id }) => id);

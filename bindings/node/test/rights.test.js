@@ -47,6 +47,7 @@ const CALLS = {
   cancelProcess: ['pw-o', (c) => c.cancelProcess(leased)],
   cancelJobs: ['pw-o', (c) => c.cancelJobs(['waiting'], { dependents: true })],
   jobs: ['pwvo', (c) => c.jobs(['waiting'])],
+  peekJobs: ['pwvo', (c) => c.peekJobs(['waiting'])],
   wait: ['-w-o', (c, timeoutMs) => c.wait(['scheduled'], { timeoutMs })],
   listJobs: ['pwvo', (c) => c.listJobs({ queue: 'q', state: 'waiting' })],
   failures: ['pwvo', (c) => c.failures({ queue: 'q' })],
@@ -85,6 +86,7 @@ async function makeWorld() {
   child.kill('SIGKILL');
   await child.ended;
   await redis.run('DEL', 'muster:alive:dead');
+  await redis.run('ZADD', 'muster:registry', '1', 'dead'); // its life is over: a sweep has something to do
   await owner.enqueue('q', 'held');
   [{ id: leased }] = await owner.take('q', { leaseMs: LONG_MS });
   await owner.enqueue('q', 'broken');

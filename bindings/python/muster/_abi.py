@@ -685,6 +685,7 @@ BLOCKING: dict[str, tuple[Any, ...]] = {
     "muster_failed_drop": (c_int, P, POINTER(FailedFilter), _U64),
     "muster_job_put_many": (c_int, P, S, P, c_size_t, POINTER(JobPutOptions), POINTER(c_size_t)),
     "muster_job_get": (c_int, P, _STRINGS, c_size_t, ROW, P),
+    "muster_job_peek": (c_int, P, _STRINGS, c_size_t, ROW, P),
     "muster_job_parents": (c_int, P, S, ROW, P),
     "muster_job_wait": (c_int, P, _STRINGS, c_size_t, c_int64, ROW, P),
     "muster_job_list": (c_int, P, POINTER(JobFilter), ROW, P),

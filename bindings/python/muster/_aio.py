@@ -472,6 +472,10 @@ class AsyncClient:
         """See Client.job()."""
         return await self.call(Client.job, id)
 
+    async def peek_job(self, id: Text) -> Job:
+        """See Client.peek_job()."""
+        return await self.call(Client.peek_job, id)
+
     async def cancel(self, queue: Text, task: Data) -> tuple[int, int]:
         """See Client.cancel()."""
         return await self.call(Client.cancel, queue, task)

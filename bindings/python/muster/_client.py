@@ -686,6 +686,12 @@ class Client:
         found: list[Job] = self._list(lib.job_get, _rows.job_row, _abi.Job, names([id]), 1)
         return found[0]
 
+    def peek_job(self, id: Text) -> Job:
+        """As job(), for one that may be large: at most 64 KiB of its data and of its result. `length` and
+        `result_length` say how many bytes there are."""
+        found: list[Job] = self._list(lib.job_peek, _rows.job_row, _abi.Job, names([id]), 1)
+        return found[0]
+
     def parents(self, id: Text) -> list[tuple[str, Optional[Job]]]:
         """The jobs that this one was put to wait for, each id with its record and result, if it still has one."""
 

@@ -299,7 +299,7 @@ class Job:
     made_by: str
     key: str
     holder: str  # running: the name under which its lease was taken
-    length: int  # of its data and of its result; a list has at most 64 KiB of each
+    length: int  # of its data and of its result; a list and peek_job() have at most 64 KiB of each
     result_length: int
 
 

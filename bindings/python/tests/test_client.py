@@ -272,6 +272,23 @@ class Jobs(Case):
         job = self.client.job("a")
         self.assertEqual((job.state, job.data, job.priority), ("waiting", b"data", 0))
 
+    def test_of_a_large_job_there_is_a_look_at_its_beginning(self):
+        large = bytes(range(256)) * 1024
+        self.client.put("q", JobSpec(large, id="large", tags=["t"]))
+        job = self.client.peek_job("large")
+        self.assertEqual((job.data, job.length, job.tags), (large[: 64 * 1024], len(large), ["t"]))
+        self.assertEqual([line.what for line in job.history], ["put"])
+        whole = self.client.job("large")
+        self.assertEqual((whole.data, whole.length), (large, len(large)))
+        [lease] = self.client.take("q", lease=60)
+        lease.finish(large[1:])
+        job = self.client.peek_job("large")
+        self.assertEqual((job.result, job.result_length), (large[1 : 64 * 1024 + 1], len(large) - 1))
+        with self.assertRaises(muster.NotFound):
+            self.client.peek_job("none")
+        self.assertEqual(self.client.put("q", JobSpec(b"small", id="small")), "small")
+        self.assertEqual((self.client.peek_job("small").data, self.client.peek_job("small").result), (b"small", None))
+
     def test_jobs_wait_for_each_other_and_have_results(self):
         self.client.put_many("q", [JobSpec("1", id="a"), JobSpec("2", id="b", after=["a"])])
         self.assertEqual(self.client.job_counts("q")["depends"], 1)

@@ -56,6 +56,7 @@ CALLS = {
     "put": ("pw-o", lambda c, wait: c.put("q", JobSpec("data", id="new"))),
     "put_many": ("pw-o", lambda c, wait: c.put_many("q", ["data"])),
     "job": ("pwvo", lambda c, wait: c.job("waiting")),
+    "peek_job": ("pwvo", lambda c, wait: c.peek_job("waiting")),
     "parents": ("pwvo", lambda c, wait: c.parents("depends")),
     "jobs": ("pwvo", lambda c, wait: c.jobs("q", state="waiting")),
     "job_counts": ("pwvo", lambda c, wait: c.job_counts("q")),
@@ -146,6 +147,7 @@ class Rights(Case):
         child.kill()
         child.wait()
         self.redis.run("del", "muster:alive:dead")
+        self.redis.run("zadd", "muster:registry", "1", "dead")  # its life is over: a sweep has something to do
 
     def check(self, name, how, error, role=""):
         """Whether it was denied, and that whatever it raised has words."""

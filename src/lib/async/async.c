@@ -133,12 +133,8 @@ int muster_async_new(struct muster_async **out, const struct muster_async_option
     return err == MUSTER_OK ? err : async_thread_refuse(err, muster_err_text(err));
 }
 
-/* In a child of fork() nothing is touched: the thread is not there, its locks may be held for ever, and what the loop
- * waits for is shared with the parent. */
-void muster_async_free(struct muster_async *a)
+static void free_now(struct muster_async *a)
 {
-    if (!a || async_enter(a) != MUSTER_OK)
-        return;
     if (a->has_thread) {
         async_inbox_close(&a->inbox);
         pthread_join(a->thread, NULL);
@@ -153,4 +149,16 @@ void muster_async_free(struct muster_async *a)
     if (a->base)
         event_base_free(a->base);
     free(a);
+}
+
+/* In a child of fork() nothing is touched: the thread is not there, its locks may be held for ever, and what the loop
+ * waits for is shared with the parent. */
+void muster_async_free(struct muster_async *a)
+{
+    if (!a || async_enter(a) != MUSTER_OK)
+        return;
+    if (a->outbox.is_dispatching)
+        a->outbox.is_free_due = true;
+    else
+        free_now(a);
 }

@@ -27,6 +27,8 @@
 #define UNDER_WAY_BYTES ((size_t)4 * 1024 * 1024)
 /* The longest pause between attempts to connect. */
 #define DELAY_MAX_MS 1000
+/* Before what was refused is asked for again. */
+#define LATER_MS 1000
 
 static struct async_line *line_of(struct muster_async *a)
 {
@@ -116,13 +118,6 @@ static void claim(struct muster_async *a)
 
 /* ---- waiting for a connection ---- */
 
-/* Is there none for a reason that waiting does not mend? Of several places another one may be right. */
-static bool is_hopeless(const struct async_line *l, int err)
-{
-    return err == MUSTER_E_DENIED || err == MUSTER_E_FORMAT || err == MUSTER_E_INVALID || err == MUSTER_E_FULL ||
-           (err == MUSTER_E_REDIS && l->has_one_place);
-}
-
 /* A call waits from when it was made; but one that was here before anything went wrong, from then on. */
 static int64_t expires_ms(const struct muster_async *a, const struct async_call *call)
 {
@@ -134,7 +129,7 @@ static void expire(struct muster_async *a)
 {
     struct async_line *l = line_of(a);
     const struct cause *cause = link_cause(l->link);
-    const bool is_over = is_hopeless(l, cause->err);
+    const bool is_over = link_is_hopeless(l->link);
     const int64_t now = clock_ms();
     int64_t next_ms = INT64_MAX;
     struct async_list all;
@@ -225,6 +220,25 @@ void async_line_add_first(struct muster_async *a, struct async_call *call)
     async_line_go_on(a);
 }
 
+static void send_later(struct muster_async *a)
+{
+    async_list_prepend(&a->line.waiting, &a->line.later);
+    async_line_go_on(a);
+}
+
+static void on_returner(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    send_later(arg);
+}
+
+void async_line_add_later(struct muster_async *a, struct async_call *call)
+{
+    if (!a->line.later.first)
+        timer_after_ms(a->line.returner, LATER_MS);
+    async_list_add(&a->line.later, call);
+}
+
 /* ---- the link ---- */
 
 static void on_pauser(evutil_socket_t fd, short what, void *arg)
@@ -239,6 +253,7 @@ static void on_up(void *arg)
 {
     struct muster_async *a = arg;
     a->line.was_up = true;
+    pair_ask(&a->watches.pair);
     a->line.claim = link_is_format_known(a->line.link) && !a->line.confirm.fsync ? ASYNC_CLAIMED : ASYNC_UNCLAIMED;
     async_line_go_on(a);
 }
@@ -252,8 +267,8 @@ static void on_down(void *arg, int err, const char *text)
     l->claim = ASYNC_UNCLAIMED;
     async_list_prepend(&l->waiting, &l->again);
     async_hear_down(a, err, text);
-    async_line_go_on(a);
-    if (l->is_closing && (l->n_own == 0 || !l->was_up || is_hopeless(l, err)))
+    send_later(a);
+    if (l->is_closing && (l->n_own == 0 || !l->was_up || link_is_hopeless(l->link)))
         event_base_loopbreak(a->base);
     l->was_up = false;
 }
@@ -314,6 +329,7 @@ void async_line_close(struct muster_async *a)
     if (l->is_closing)
         return;
     l->is_closing = true;
+    send_later(a);
     drop_calls(&l->waiting);
     drop_calls(&l->again);
     if (async_taker_give_back_all(a))
@@ -324,17 +340,17 @@ void async_line_close(struct muster_async *a)
 int async_line_init(struct muster_async *a, const struct client_options *o)
 {
     struct async_line *l = line_of(a);
-    struct async_list *const lists[] = {&l->waiting, &l->again, &l->broken, &l->added, &l->answered};
+    struct async_list *const lists[] = {&l->waiting, &l->again, &l->later, &l->broken, &l->added, &l->answered};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         async_list_init(lists[i]);
-    l->has_one_place = o->url.kind == URL_SINGLE;
     l->confirm = confirm_of_url(&o->url, a->timeout_ms);
     l->down_since_ms = clock_ms();
     l->turn_end = event_new(a->base, -1, 0, on_turn_end, a);
     l->pauser = evtimer_new(a->base, on_pauser, a);
+    l->returner = evtimer_new(a->base, on_returner, a);
     l->expirer = evtimer_new(a->base, on_expirer, a);
     l->closer = evtimer_new(a->base, on_closer, a);
-    if (!l->turn_end || !l->pauser || !l->expirer || !l->closer)
+    if (!l->turn_end || !l->pauser || !l->returner || !l->expirer || !l->closer)
         return MUSTER_E_NOMEM;
     int err = make_link(a, &o->url);
     if (err == MUSTER_OK)
@@ -360,11 +376,13 @@ void async_line_clear(struct muster_async *a)
     link_free(l->link);
     free_all(&l->waiting);
     free_all(&l->again);
+    free_all(&l->later);
     free_all(&l->broken);
     free_all(&l->added);
     free_all(&l->answered);
     free_event(l->turn_end);
     free_event(l->pauser);
+    free_event(l->returner);
     free_event(l->expirer);
     free_event(l->closer);
 }

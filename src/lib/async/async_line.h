@@ -23,6 +23,7 @@ struct async_line {
     struct link *link;
     struct async_list waiting;  /* to be sent, in their order */
     struct async_list again;    /* were refused for a reason that passes; nothing else is sent before them */
+    struct async_list later;    /* the client's own that were refused: sent in a while, or over another connection */
     struct async_list broken;   /* were sent, and have no answer; what went wrong is told as soon as it is known */
     struct async_list added;    /* were answered, and are to be confirmed */
     struct async_list answered; /* in this turn of the loop */
@@ -34,10 +35,10 @@ struct async_line {
     struct confirm confirm;
     int64_t down_since_ms;  /* since when nothing was executed, because of the connection; 0: something was */
     bool was_up;            /* since it was down last */
-    bool has_one_place;     /* where Redis may be */
     bool is_closing;        /* nothing but the client's own calls is sent */
     struct event *turn_end; /* sends, and hands over the answers */
     struct event *pauser;   /* before what was refused is sent again */
+    struct event *returner; /* before those of `later` are sent */
     struct event *expirer;  /* calls that wait for a connection */
     struct event *closer;   /* it is closed now, whatever is still to be said */
 };
@@ -52,6 +53,8 @@ void async_line_clear(struct muster_async *a);
 void async_line_add(struct muster_async *a, struct async_list *calls);
 /* This one goes before all others. Of what is closing, none but its own goes: it is freed. */
 void async_line_add_first(struct muster_async *a, struct async_call *call);
+/* The same for one of the client's own, in a while: until then others are sent. */
+void async_line_add_later(struct muster_async *a, struct async_call *call);
 /* Ends the loop, as soon as the client's own calls are answered. For them it makes a connection that breaks once more; but
  * it does not wait for one that cannot be made. */
 void async_line_close(struct muster_async *a);

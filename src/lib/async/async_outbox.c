@@ -119,7 +119,7 @@ size_t muster_async_dispatch(struct muster_async *a, size_t max)
     box->is_dispatching = true;
     free_handed(box);
     collect(box);
-    for (struct async_call *call; (max == 0 || n < max) && (call = hand_out(a)) != NULL; n++) {
+    for (struct async_call *call; (max == 0 || n < max) && !box->is_free_due && (call = hand_out(a)) != NULL; n++) {
         struct muster_answer answer;
         async_call_tell(call, &answer);
         if (call->fn)
@@ -128,6 +128,8 @@ size_t muster_async_dispatch(struct muster_async *a, size_t max)
     }
     note_emptiness(box);
     box->is_dispatching = false;
+    if (box->is_free_due)
+        muster_async_free(a);
     return n;
 }
 

@@ -23,6 +23,7 @@ struct async_outbox {
     struct async_list taken;  /* off `answered`, and still to be handed out */
     struct async_list handed; /* lent to the program */
     bool is_dispatching;
+    bool is_free_due; /* the client is freed as soon as it is not */
 };
 
 int async_outbox_init(struct async_outbox *out);

@@ -22,6 +22,7 @@ struct untake {
     struct async_call call;
     struct async_taker *taker;
     int n_calls;
+    bool was_refused;
 };
 
 static struct untake *untake_of(struct async_call *call)
@@ -29,14 +30,14 @@ static struct untake *untake_of(struct async_call *call)
     return (struct untake *)call;
 }
 
-static void say_left(const struct async_taker *taker, int err, const struct redisReply *reply)
+static void say_left(const struct async_taker *taker, int err, bool is_tried_again, const struct redisReply *reply)
 {
     char why[CAUSE_WHY_MAX];
     reply_refusal_words(why, sizeof why, reply_kind(reply) == REPLY_ERROR ? reply_text(reply) : muster_err_text(err));
-    take_name_say_left(taker->queue, why);
+    take_name_say_left(taker->queue, is_tried_again, why);
 }
 
-/* A damaged key stays damaged: it must not stop all takes. The lease's end does it then. */
+/* A refusal may pass, if there is still time. But a damaged key stays damaged: the lease's end does it then. */
 static void on_untaken(const struct redisReply *reply, void *arg)
 {
     struct untake *u = arg;
@@ -49,8 +50,14 @@ static void on_untaken(const struct redisReply *reply, void *arg)
         async_line_add_first(a, &u->call);
         return;
     }
-    if (err != MUSTER_OK)
-        say_left(u->taker, err, reply);
+    const bool is_tried_again = err != MUSTER_OK && err != MUSTER_E_REDIS && !a->line.is_closing;
+    if (err != MUSTER_OK && !(u->was_refused && is_tried_again))
+        say_left(u->taker, err, is_tried_again, reply);
+    u->was_refused = err != MUSTER_OK;
+    if (is_tried_again) {
+        async_line_add_later(a, &u->call);
+        return;
+    }
     async_taker_release(a, u->taker);
     async_hear_own_done(&u->call);
 }
@@ -80,6 +87,7 @@ void async_taker_give_back(struct muster_async *a, struct async_taker *taker)
         return;
     u->taker = taker;
     u->n_calls = 0;
+    u->was_refused = false;
     taker->may_hold = false;
     a->line.n_own++;
     async_line_add_first(a, &u->call);

@@ -141,7 +141,7 @@ void async_unsent_fail(struct async_unsent *u, const struct script_leased_one *o
 {
     char id[PROCESS_ID_MAX], line[SIZE_LIMIT_LINE];
     token_format(u->token, one->token);
-    size_limit_words(u->words, one->job ? "record" : "task", one->held_back);
+    size_limit_words(u->words, one->job ? LARGE_RECORD : LARGE_TASK, one->held_back);
     process_name_format(id, MUSTER_LEASE_ID, u->token, u->taker->queue);
     size_limit_line(line, id, u->words);
     log_line(MUSTER_LOG_WARN, "%s", line);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "async/async_call.h"
+#include "redis/pair.h"
 
 struct async_watch;
 struct event;
@@ -20,6 +21,7 @@ struct url;
 struct async_watches {
     struct url *url;   /* where the hearing link goes */
     struct link *link; /* NULL: nobody has waited yet */
+    struct pair pair;  /* it, and the one over which takes go */
     struct event *pinger;
     struct async_watch *all; /* a queue each */
 };

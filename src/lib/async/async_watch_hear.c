@@ -32,6 +32,10 @@ void async_watch_subscribe(struct async_watch *w)
 static void on_up(void *arg)
 {
     struct muster_async *a = arg;
+    char root[KEY_MAX];
+    key_root(root, a->prefix);
+    if (pair_subscribe_ear(&a->watches.pair, root) != MUSTER_OK)
+        link_break(a->watches.link, MUSTER_E_NOMEM, "out of memory");
     for (struct async_watch *w = a->watches.all; w; w = w->next)
         async_watch_subscribe(w);
 }
@@ -40,6 +44,9 @@ static void on_up(void *arg)
 static void on_subscribed(void *arg)
 {
     struct muster_async *a = arg;
+    pair_subscribed(&a->watches.pair, true);
+    if (!a->watches.pair.is_here)
+        pair_ask(&a->watches.pair);
     for (struct async_watch *w = a->watches.all; w; w = w->next) {
         bool is_new = w->is_asked && !w->is_subscribed;
         w->is_subscribed = w->is_asked;
@@ -51,17 +58,14 @@ static void on_subscribed(void *arg)
 }
 
 /* One who may not listen would wait in vain. */
-static bool is_hopeless(int err)
-{
-    return err == MUSTER_E_DENIED || err == MUSTER_E_INVALID || err == MUSTER_E_FORMAT;
-}
-
 static void on_down(void *arg, int err, const char *text)
 {
     struct muster_async *a = arg;
+    const bool is_over = link_is_hopeless(a->watches.link);
+    pair_subscribed(&a->watches.pair, false);
     for (struct async_watch *w = a->watches.all; w; w = w->next) {
         w->is_asked = w->is_subscribed = false;
-        while (is_hopeless(err) && w->first)
+        while (is_over && w->first)
             async_hear_failed(async_watch_take_out(w, &w->first), err, text);
         async_watch_set_timer(w);
     }
@@ -101,7 +105,7 @@ static void ignore_reply(const struct redisReply *reply, void *arg)
     (void)reply, (void)arg;
 }
 
-/* It may hear nothing for long. If no answer comes, it is dead, and breaks. */
+/* It may hear nothing for long. If no answer comes, it is dead, and breaks; or it is at another server than the takes. */
 static void on_pinger(evutil_socket_t fd, short what, void *arg)
 {
     struct muster_async *a = arg;
@@ -111,6 +115,7 @@ static void on_pinger(evutil_socket_t fd, short what, void *arg)
     if (link_is_up(a->watches.link) && link_call(a->watches.link, &c, ignore_reply, NULL) != MUSTER_OK)
         link_break(a->watches.link, MUSTER_E_NOMEM, "out of memory");
     command_clear(&c);
+    pair_ask(&a->watches.pair);
     timer_after_ms(a->watches.pinger, PING_MS);
 }
 
@@ -135,6 +140,7 @@ int async_watch_open_link(struct muster_async *a)
                                                           .arg = a});
     if (err != MUSTER_OK)
         return err;
+    a->watches.pair = (struct pair){.asks = a->line.link, .hears = a->watches.link};
     link_connect(a->watches.link);
     timer_after_ms(a->watches.pinger, PING_MS);
     return MUSTER_OK;

@@ -21,6 +21,7 @@
 #include "async/listener_ear.h"
 #include "protocol/script.h"
 #include "redis/lookout.h"
+#include "redis/pair.h"
 
 struct event;
 struct event_base;
@@ -38,6 +39,7 @@ struct muster_listener {
     uint64_t owner;
     char prefix[MUSTER_PREFIX_MAX + 1];
     struct script_root root;
+    char root_key[KEY_MAX];
     int timeout_ms;
     pthread_t thread;
     bool has_thread;
@@ -54,6 +56,7 @@ struct muster_listener {
     struct event_base *base;
     struct event *waker, *ticker;
     struct link *hearing, *telling;
+    struct pair pair;        /* both of them: are they at the same server? */
     struct lookout *lookout; /* NULL: no Sentinel names the master */
     int64_t pinged_ms;       /* when the hearing link was last asked for a sign of life */
     size_t n_telling;        /* scripts under way */

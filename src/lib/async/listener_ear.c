@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ears. An ear is ready when Redis has confirmed its subscription and the scripts have been told, not too long ago, that
- * somebody listens. Then nothing is missed, until one of the two is no more.
+ * Ears. An ear is ready when Redis has confirmed its subscription, counts it where the scripts are called, and the scripts
+ * have been told, not too long ago, that somebody listens. Then nothing is missed, until one of these is no more.
  */
 #include "async/listener_ear.h"
 
@@ -131,7 +131,7 @@ void listener_ear_settle(struct muster_listener *l, struct listener_ear *ear)
     const struct listener_ears *ears = &l->ears;
     bool hears_queue = !listener_ear_is_of_queue(ear) || (ear->is_subscribed && ear->told.at_ms > 0);
     bool hears_jobs = !listener_ear_is_of_jobs(ear) || (ears->is_jobs_subscribed && ears->jobs.at_ms > 0);
-    if (ear->is_ready || ear->is_dropping || !hears_queue || !hears_jobs || !link_is_up(l->hearing))
+    if (ear->is_ready || ear->is_dropping || !hears_queue || !hears_jobs || !link_is_up(l->hearing) || !l->pair.is_here)
         return;
     ear->is_ready = true;
     ear->is_gap = false;

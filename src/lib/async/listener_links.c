@@ -3,7 +3,8 @@
  * The listener's two connections. One is subscribed, and can do nothing else. Over the other the scripts are told again
  * and again that somebody listens: they forget it after ten seconds.
  *
- * A connection that hears nothing may be a quiet one, or dead. So it is asked for a sign of life now and then.
+ * A connection that hears nothing may be a quiet one, or dead, or at another server than the scripts. So it is asked for a
+ * sign of life now and then, and the other one who hears its ear (pair.h).
  *
  * What was told counts only for the server that the hearing connection is at. When that breaks, the scripts are told
  * anew: Redis may have restarted without its data.
@@ -162,7 +163,7 @@ static void ignore_reply(const struct redisReply *reply, void *arg)
     (void)reply, (void)arg;
 }
 
-/* If no answer comes, the link breaks. */
+/* If no answer comes, the link breaks. Who hears the ear is asked then, too. */
 static void ping(struct muster_listener *l)
 {
     struct command c = COMMAND_EMPTY;
@@ -173,6 +174,7 @@ static void ping(struct muster_listener *l)
     if (link_call(l->hearing, &c, ignore_reply, NULL) != MUSTER_OK)
         link_break(l->hearing, MUSTER_E_NOMEM, "out of memory");
     command_clear(&c);
+    pair_ask(&l->pair);
 }
 
 static void on_ticker(evutil_socket_t fd, short what, void *arg)
@@ -244,6 +246,8 @@ static void on_hearing_up(void *arg)
 {
     struct muster_listener *l = arg;
     l->pinged_ms = clock_ms();
+    if (pair_subscribe_ear(&l->pair, l->root_key) != MUSTER_OK)
+        link_break(l->hearing, MUSTER_E_NOMEM, "out of memory");
     for (size_t i = 0; i < l->ears.n; i++)
         listener_links_subscribe(l, l->ears.all[i], 0);
 }
@@ -255,7 +259,15 @@ static void on_subscribed(void *arg)
     l->ears.is_jobs_subscribed = l->ears.is_jobs_asked;
     for (size_t i = 0; i < l->ears.n; i++)
         l->ears.all[i]->is_subscribed = l->ears.all[i]->is_asked;
+    pair_subscribed(&l->pair, true);
+    if (!l->pair.is_here)
+        pair_ask(&l->pair);
     listener_ear_settle_all(l);
+}
+
+static void on_here(void *arg)
+{
+    listener_ear_settle_all(arg);
 }
 
 static void forget(struct listener_told *told)
@@ -263,11 +275,12 @@ static void forget(struct listener_told *told)
     told->at_ms = told->try_ms = 0;
 }
 
-/* Whoever has heard nothing yet hears that a server cannot be reached only if none can: another one may answer. */
+/* Whoever has heard nothing yet hears that a server cannot be reached, or refuses, only if all do: another one may
+ * answer. */
 static void miss(struct muster_listener *l, const struct link *link, struct listener_ear *ear, int err,
                  const char *text)
 {
-    bool is_told = err != MUSTER_E_CONN && err != MUSTER_E_TIMEOUT;
+    bool is_told = err == MUSTER_E_BUSY || link_is_hopeless(link);
     if (ear->is_ready || ear->is_gap || is_told || link_has_tried_all(link))
         listener_ear_miss(l, ear, err, text);
 }
@@ -276,6 +289,7 @@ static void on_hearing_down(void *arg, int err, const char *text)
 {
     struct muster_listener *l = arg;
     l->ears.is_jobs_asked = l->ears.is_jobs_subscribed = false;
+    pair_subscribed(&l->pair, false);
     forget(&l->ears.jobs);
     for (size_t i = 0; i < l->ears.n; i++) {
         l->ears.all[i]->is_asked = l->ears.all[i]->is_subscribed = false;
@@ -320,6 +334,7 @@ static void on_telling_up(void *arg)
 {
     struct muster_listener *l = arg;
     link_follow(l->hearing, l->telling);
+    pair_ask(&l->pair);
     l->is_claimed = link_is_format_known(l->telling);
     if (l->is_claimed)
         listener_links_tell_soon(l);
@@ -341,13 +356,13 @@ static void on_telling_down(void *arg, int err, const char *text)
 
 int listener_links_init(struct muster_listener *l, const struct url *url)
 {
-    char root[KEY_MAX], format[KEY_MAX];
-    key_root(root, l->prefix);
+    char format[KEY_MAX];
+    key_root(l->root_key, l->prefix);
     key_of(format, l->prefix, KEY_FORMAT, "");
     struct link_options o = {.base = l->base,
                              .url = url,
                              .prefix = l->prefix,
-                             .root_key = root,
+                             .root_key = l->root_key,
                              .format_key = format,
                              .name = "hearing",
                              .delay_max_ms = DELAY_MAX_MS,
@@ -359,6 +374,7 @@ int listener_links_init(struct muster_listener *l, const struct url *url)
     o.callbacks = (struct link_callbacks){.up = on_telling_up, .down = on_telling_down};
     if (err == MUSTER_OK)
         err = link_new(&l->telling, &o);
+    l->pair = (struct pair){.asks = l->telling, .hears = l->hearing, .here = on_here, .arg = l};
     if (err == MUSTER_OK)
         err = lookout_new(&l->lookout, l->base, url, (struct link *const[]){l->hearing, l->telling});
     l->ticker = evtimer_new(l->base, on_ticker, l);

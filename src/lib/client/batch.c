@@ -105,7 +105,9 @@ static int open_batch(struct muster_client *c, const struct muster_batch_spec *s
     if (reply)
         say_not_opened(c, err, s, id, reply_text(reply_at(reply, 1)));
     redis_reply_free(reply);
-    return err == MUSTER_OK && c->confirmed.err != MUSTER_OK ? client_confirmed(c) : err;
+    /* The one that is there already may be what this call opened the last time, when it was not confirmed. */
+    bool is_there = err == MUSTER_OK || err == MUSTER_E_EXISTS;
+    return is_there && c->confirmed.err != MUSTER_OK ? client_confirmed(c) : err;
 }
 
 int muster_batch_open(struct muster_client *c, const struct muster_batch_spec *spec, char *id)

@@ -36,7 +36,7 @@ static int try_write(struct doctor *d)
     int code = say_tried(d, "write", "a write", err, began_us);
     if (err == MUSTER_OK) {
         reply = NULL;
-        (void)client_ask(d->client, &reply, (const char *const[]){"DEL", key, NULL});
+        redis_pass_over(d->client->redis, client_ask(d->client, &reply, (const char *const[]){"DEL", key, NULL}));
         redis_reply_free(reply);
     }
     return code;

@@ -120,6 +120,15 @@ static struct chunk before_first_chunk(const struct request *r)
     return (struct chunk){0, r->n, 0};
 }
 
+/* The tasks are in the queue, whatever happens here: an error would make the caller enqueue them twice. A heartbeat makes
+ * up for a missed wake-up, and the next task goes by script and reports the error. */
+static bool hand_over(struct muster_client *c, const struct request *r, uint64_t *waiting)
+{
+    int err = enqueue_script(c, r, no_tasks, waiting);
+    redis_pass_over(c->redis, err);
+    return err == MUSTER_OK;
+}
+
 /* ---- many tasks ---- */
 
 static int append_push(struct muster_client *c, const char *key, const struct request *r, struct chunk chunk)
@@ -137,12 +146,14 @@ static int append_push(struct muster_client *c, const char *key, const struct re
     return err;
 }
 
-/* Read answers until at most `left` are outstanding. The first error is kept. */
-static void read_down_to(struct muster_client *c, size_t *in_flight, size_t left, int *err)
+/* Read answers until at most `left` are outstanding. The first error is kept, and how many tasks wait by the last one. */
+static void read_down_to(struct muster_client *c, size_t *in_flight, size_t left, uint64_t *waiting, int *err)
 {
     while (*in_flight > left) {
         struct redisReply *reply;
         int read = redis_read(c->redis, &reply);
+        if (waiting && read == MUSTER_OK)
+            *waiting = reply_count(reply);
         redis_reply_free(reply);
         (*in_flight)--;
         if (*err == MUSTER_OK)
@@ -151,7 +162,7 @@ static void read_down_to(struct muster_client *c, size_t *in_flight, size_t left
 }
 
 /* Plain pushes, pipelined, from `done` on to the other end of the tasks. */
-static int push_rest(struct muster_client *c, const struct request *r, struct chunk done)
+static int push_rest(struct muster_client *c, const struct request *r, struct chunk done, uint64_t *waiting)
 {
     char key[KEY_MAX];
     size_t in_flight = 0;
@@ -164,7 +175,7 @@ static int push_rest(struct muster_client *c, const struct request *r, struct ch
         if (err != MUSTER_OK || chunk.from == chunk.to)
             break;
         /* Where a slot may change hands, a push could be refused and the next one, behind it, be executed. */
-        read_down_to(c, &in_flight, redis_is_at_cluster(c->redis) ? 0 : CHUNKS_IN_FLIGHT - 1, &err);
+        read_down_to(c, &in_flight, redis_is_at_cluster(c->redis) ? 0 : CHUNKS_IN_FLIGHT - 1, waiting, &err);
         if (err == MUSTER_OK)
             err = append_push(c, key, r, chunk);
         if (is_first)
@@ -175,7 +186,7 @@ static int push_rest(struct muster_client *c, const struct request *r, struct ch
     bool is_asked = err == MUSTER_OK && in_flight > 0 && asks(c, ADDS);
     if (is_asked)
         err = redis_confirm_append(c->redis);
-    read_down_to(c, &in_flight, 0, &err);
+    read_down_to(c, &in_flight, 0, waiting, &err);
     if (is_asked && err == MUSTER_OK)
         redis_confirm_read(c->redis, connection, &c->confirmed);
     else if (is_asked)
@@ -198,8 +209,10 @@ static int enqueue_pipelined(struct muster_client *c, const struct request *r, u
         err = enqueue_script(c, r, done, NULL);
     }
     if (err == MUSTER_OK)
-        err = push_rest(c, r, done);
-    return err == MUSTER_OK ? enqueue_script(c, r, no_tasks, waiting) : err;
+        err = push_rest(c, r, done, waiting);
+    if (err == MUSTER_OK)
+        (void)!hand_over(c, r, waiting);
+    return err;
 }
 
 /* Each chunk is a script. Under a request id the script knows whether the chunk was there before: so what an earlier
@@ -221,6 +234,15 @@ static int enqueue_scripts(struct muster_client *c, const struct request *r, uin
 
 enum { PLAIN_PUSH, PLAIN_SETTINGS, PLAIN_IDLE, PLAIN_PARTS };
 
+/* What it says of the queue is of no use but behind the push. */
+static int append_look(struct muster_client *c, const char *const *words)
+{
+    int err = client_append(c, words);
+    if (err == MUSTER_OK)
+        redis_asked_follow(c->redis);
+    return err;
+}
+
 static int append_plain(struct muster_client *c, const struct request *r)
 {
     char key[KEY_MAX];
@@ -233,12 +255,10 @@ static int append_plain(struct muster_client *c, const struct request *r)
     command_clear(&push);
     key_of(key, c->prefix, KEY_QUEUE, r->queue);
     if (err == MUSTER_OK)
-        err = client_append(
+        err = append_look(
             c, (const char *const[]){"HMGET", key, "named", "listen", "broadcast", "jobs", "returned", NULL});
     key_of(key, c->prefix, KEY_IDLE, r->queue);
-    if (err == MUSTER_OK)
-        err = client_append(c, (const char *const[]){"EXISTS", key, NULL});
-    return err;
+    return err == MUSTER_OK ? append_look(c, (const char *const[]){"EXISTS", key, NULL}) : err;
 }
 
 /*
@@ -272,8 +292,8 @@ static int push_plainly(struct muster_client *c, const struct request *r, uint64
         counted = muster_queue_length(c, r->queue, &length);
     if (counted == MUSTER_OK)
         *waiting = length; /* otherwise the task is in the queue all the same: an error would mislead */
-    else if (counted == MUSTER_E_INTERRUPTED)
-        redis_interrupt(c->redis); /* it is for the next call, then */
+    else
+        redis_pass_over(c->redis, counted);
     return err;
 }
 
@@ -286,10 +306,8 @@ static int enqueue_one(struct muster_client *c, const struct request *r, uint64_
     int err;
     if (strcmp(c->busy_queue, r->queue) == 0 && !has_large(r) && !redis_confirms(c->redis)) {
         err = push_plainly(c, r, &n, &is_done);
-        /* The task is in the queue, whatever happens here: an error would make the caller enqueue it twice. A heartbeat
-         * makes up for a missed wake-up, and the next task goes by script and reports the error. */
         if (err == MUSTER_OK && !is_done)
-            is_done = enqueue_script(c, r, no_tasks, &n) == MUSTER_OK;
+            is_done = hand_over(c, r, &n);
     } else {
         err = enqueue_script(c, r, (struct chunk){1, 0, 1}, &n);
     }

@@ -60,7 +60,9 @@ static void look(struct muster_client *c)
     struct held held = {0};
     *c->full.words = '\0';
     c->full.looked_at_ms = clock_ms();
-    if (page_each_member(c, KEY_NAMES, add_queue, &held) != MUSTER_OK || held.entries == 0)
+    int err = page_each_member(c, KEY_NAMES, add_queue, &held);
+    redis_pass_over(c->redis, err);
+    if (err != MUSTER_OK || held.entries == 0)
         return;
     snprintf(c->full.words, sizeof c->full.words,
              "; failed lists hold %" PRIu64 " entries, %" PRIu64

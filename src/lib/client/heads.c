@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reading for people. A list shows the beginning of a task. So that a task of many bytes does not cross the network
- * each time somebody looks, and a Redis that would not send it is still of use, a script cuts what is long. A user who
- * may run no script reads all of it.
+ * each time somebody looks, and a Redis that would not send it is still of use, a script cuts what is long. For a user who
+ * may run no script heads_plain.c reads.
  */
 #include "client/heads.h"
 
 #include <string.h>
 
 #include "base/log.h"
+#include "client/heads_plain.h"
 #include "client/page.h"
 #include "protocol/script_queue.h"
 
@@ -45,7 +46,7 @@ int heads_ask(struct muster_client *c, size_t most, struct redisReply **reply, c
     say(c, &command, words);
     int err = client_run(c, &command, &all);
     if (err == MUSTER_E_DENIED)
-        return client_ask(c, reply, words);
+        return heads_plain_ask(c, most, reply, words);
     if (err == MUSTER_OK) {
         *reply = reply_take(all, 2);
         if (reply_kind(*reply) == REPLY_NIL && reply_text(reply_at(all, 1)))
@@ -98,10 +99,8 @@ static int ask_whole(struct muster_client *c, const char *const *ids, size_t n, 
     }
     if (err != MUSTER_OK)
         return err;
-    for (size_t i = 0; i < n; i++) {
-        int read = ids[i] ? page_read_parts(c, ids[i], &replies[i], 1) : MUSTER_OK;
-        err = err == MUSTER_OK ? read : err;
-    }
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++)
+        err = ids[i] ? page_read_parts(c, ids[i], &replies[i], 1) : MUSTER_OK;
     return err;
 }
 
@@ -137,5 +136,5 @@ int heads_jobs(struct muster_client *c, size_t most, const char *const *ids, siz
         return ask_whole(c, ids, n, fields, replies);
     while (at < n && err == MUSTER_OK)
         err = ask_some(c, most, ids, n, fields, replies, &at);
-    return err == MUSTER_E_DENIED ? ask_whole(c, ids + at, n - at, fields, replies + at) : err;
+    return err == MUSTER_E_DENIED ? heads_plain_jobs(c, most, ids + at, n - at, fields, replies + at) : err;
 }

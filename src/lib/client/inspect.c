@@ -37,10 +37,8 @@ static int read_workers(struct muster_client *c, const char *const *ids, size_t 
         err = append_worker(c, ids[i]);
     if (err != MUSTER_OK)
         return err;
-    for (size_t i = 0; i < n; i++) {
-        int read = page_read_parts(c, ids[i], parts[i], WORKER_PARTS);
-        err = err == MUSTER_OK ? read : err;
-    }
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++)
+        err = page_read_parts(c, ids[i], parts[i], WORKER_PARTS);
     return err;
 }
 

@@ -206,7 +206,7 @@ static int worker_rows(struct muster_client *c, struct process_rows *rows, const
     return err;
 }
 
-/* Of each of these keys, in one round trip. All answers are read, also after a failure. */
+/* Of each of these keys, in one round trip. */
 static int ask_each(struct muster_client *c, const char *command, char (*keys)[KEY_MAX], size_t n,
                     struct redisReply **replies, int (*read)(struct muster_client *, struct redisReply **))
 {
@@ -215,10 +215,8 @@ static int ask_each(struct muster_client *c, const char *command, char (*keys)[K
         err = client_append(c, (const char *const[]){command, keys[i], NULL});
     if (err != MUSTER_OK)
         return err;
-    for (size_t i = 0; i < n; i++) {
-        int one = read(c, &replies[i]);
-        err = err == MUSTER_OK ? one : err;
-    }
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++)
+        err = read(c, &replies[i]);
     return err;
 }
 

@@ -4,6 +4,7 @@
  * named behind the others.
  */
 #include <muster/job.h>
+#include <stdio.h>
 
 #include "client/client.h"
 #include "client/heads.h"
@@ -42,15 +43,16 @@ static int get_page(struct muster_client *c, struct getting *g, const char *cons
 
 static int say_missing(struct muster_client *c, const struct getting *g)
 {
+    char words[512] = "", others[64] = "";
     int err = job_page_say_refused(c, &g->refused);
-    if (err != MUSTER_OK || g->n_missing == 0)
+    if (g->n_missing == 0)
         return err;
-    if (g->n_missing == 1)
-        redis_error_set(c->redis, "there is no job '%s' (any more)", g->first_missing);
-    else
-        redis_error_set(c->redis, "there is no job '%s' (any more), and %zu others of these are missing too",
-                        g->first_missing, g->n_missing - 1);
-    return MUSTER_E_NOT_FOUND;
+    if (err != MUSTER_OK)
+        snprintf(words, sizeof words, "%s; ", redis_error(c->redis));
+    if (g->n_missing > 1)
+        snprintf(others, sizeof others, ", and %zu others of these are missing too", g->n_missing - 1);
+    redis_error_set(c->redis, "%sthere is no job '%s' (any more)%s", words, g->first_missing, others);
+    return err == MUSTER_OK ? MUSTER_E_NOT_FOUND : err;
 }
 
 static int get(struct muster_client *c, const char *const *ids, size_t n, struct getting *g)

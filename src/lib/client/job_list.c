@@ -259,10 +259,8 @@ static int count_queues(struct muster_client *c, const char *const *queues, size
         err = append_counts(c, queues[i]);
     if (err != MUSTER_OK)
         return err;
-    for (size_t i = 0; i < n; i++) {
-        int read = read_counts(c, queues[i], counts[i]);
-        err = err == MUSTER_OK ? read : err;
-    }
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++)
+        err = read_counts(c, queues[i], counts[i]);
     for (size_t i = 0; i < n && err == MUSTER_OK && !*stop; i++)
         *stop = counting->fn(queues[i], counts[i], counting->arg) != 0;
     return err;

@@ -181,13 +181,14 @@ static int say_where(struct many *m, int err, const struct redisReply *reply)
     else if (err == MUSTER_E_EXISTS)
         redis_error_set(m->c->redis, "the request '%s' had other content before; nothing was put", m->request_id);
     snprintf(words, sizeof words, "%s", redis_error(m->c->redis));
+    const char *lack = m->c->confirmed.err == MUSTER_OK ? "" : ", not all of them confirmed";
     if (id && m->done > 0)
-        redis_error_set(m->c->redis, "job %zu of %zu: %s from job %zu on; the %zu before it are put", m->done + number,
-                        m->n, words, m->done + 1, m->done);
+        redis_error_set(m->c->redis, "job %zu of %zu: %s from job %zu on; the %zu before it are put%s",
+                        m->done + number, m->n, words, m->done + 1, m->done, lack);
     else if (id && m->n > 1)
         redis_error_set(m->c->redis, "job %zu of %zu: %s", number, m->n, words);
     else if (m->done > 0)
-        redis_error_set(m->c->redis, "%s; the first %zu of %zu jobs are put", words, m->done, m->n);
+        redis_error_set(m->c->redis, "%s; the first %zu of %zu jobs are put%s", words, m->done, m->n, lack);
     return err;
 }
 

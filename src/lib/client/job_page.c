@@ -206,11 +206,9 @@ static int read_dependencies(struct muster_client *c, struct job_page *page)
         }
     if (err != MUSTER_OK)
         return err;
-    for (size_t i = 0; i < page->n; i++) {
-        int read = depends(&page->rows[i]) ? page_read_parts(c, page->rows[i].id, &page->rows[i].parts[JOB_AFTER], 1)
-                                           : MUSTER_OK;
-        err = err == MUSTER_OK ? read : err;
-    }
+    for (size_t i = 0; i < page->n && err == MUSTER_OK; i++)
+        err = depends(&page->rows[i]) ? page_read_parts(c, page->rows[i].id, &page->rows[i].parts[JOB_AFTER], 1)
+                                      : MUSTER_OK;
     return err;
 }
 
@@ -262,10 +260,8 @@ static int read_blocked_by(struct muster_client *c, struct job_page *page, enum 
         err = append_states(c, &page->rows[i]);
     if (err != MUSTER_OK)
         return err;
-    for (size_t i = 0; i < page->n; i++) {
-        int read = read_states(c, &page->rows[i]);
-        err = err == MUSTER_OK ? read : err;
-    }
+    for (size_t i = 0; i < page->n && err == MUSTER_OK; i++)
+        err = read_states(c, &page->rows[i]);
     return err;
 }
 
@@ -293,10 +289,8 @@ static int read_rows(struct muster_client *c, struct job_page_row *rows, size_t 
         err = append_row(c, rows[i].id, from, n_parts);
     if (err != MUSTER_OK)
         return err;
-    for (size_t i = 0; i < n; i++) {
-        int read = page_read_parts(c, rows[i].id, rows[i].parts + from, n_parts - from);
-        err = err == MUSTER_OK ? read : err;
-    }
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++)
+        err = page_read_parts(c, rows[i].id, rows[i].parts + from, n_parts - from);
     return err;
 }
 

@@ -20,6 +20,7 @@ struct taking {
     muster_process_row_fn *fn;
     void *arg;
     struct unsent unsent;
+    bool has_given; /* the caller has got something */
 };
 
 /* Does the caller want no more? */
@@ -67,7 +68,7 @@ static int fail_one(struct muster_client *c, struct taking *t, const struct scri
     char id[PROCESS_ID_MAX], token_text[TOKEN_LEN + 1];
     token_format(token_text, one->token);
     process_name_format(id, MUSTER_LEASE_ID, token_text, t->what.queue);
-    return unsent_fail(c, &t->unsent, id, one->job ? "record" : "task", one->held_back);
+    return unsent_fail(c, &t->unsent, id, one->job ? LARGE_RECORD : LARGE_TASK, one->held_back);
 }
 
 /* If the caller stops early, the rest is leased all the same. */
@@ -77,6 +78,7 @@ static int give_leased(struct muster_client *c, struct taking *t, const struct r
     struct script_leased_one one;
     const size_t n = script_leased_len(leased);
     int err = n > 0 ? MUSTER_OK : MUSTER_E_NOT_FOUND;
+    t->has_given |= n > 0;
     for (size_t i = 0; i < n && !*stop && err == MUSTER_OK; i++) {
         err = client_understand(c, script_leased_one(reply, leased, i, &one));
         if (err == MUSTER_OK && one.held_back > 0)
@@ -128,7 +130,7 @@ static int take_some(struct muster_client *c, struct taking *t, int64_t *next_du
 
 /* E_NOT_FOUND: there was nothing. Then something may be due in *next_due_ms; -1: that is not known. A call that took
  * nothing may ask for another one, while jobs are let go step by step. A caller that waits comes again anyway. */
-static int take(struct muster_client *c, const struct taking *wanted, int64_t *next_due_ms)
+static int take(struct muster_client *c, struct taking *wanted, int64_t *next_due_ms)
 {
     struct taking t = *wanted;
     const int empty_max = t.what.wait != SCRIPT_WAIT_NONE ? 1 : EMPTY_MAX; /* whatever the answers say */
@@ -139,6 +141,7 @@ static int take(struct muster_client *c, const struct taking *wanted, int64_t *n
         n_empty += more == MUSTER_E_NOT_FOUND;
         err = more == MUSTER_E_NOT_FOUND ? err : more; /* others may have taken the rest meanwhile */
     } while ((more == MUSTER_OK || more == MUSTER_E_NOT_FOUND) && !is_over && t.what.n > 0 && n_empty < empty_max);
+    wanted->has_given = t.has_given;
     if (err == MUSTER_E_NOT_FOUND)
         redis_error_set(c->redis,
                         "nothing waits in the queue '%s', or it is paused, or its max_running, rate or "
@@ -147,23 +150,33 @@ static int take(struct muster_client *c, const struct taking *wanted, int64_t *n
     return err;
 }
 
-/* The last look is after the time is over: what is due by then is still in time. */
+/* What an earlier look took without being heard goes back first. */
+static int look(struct muster_client *c, struct taking *t, struct vigil *v, int64_t *next_due_ms)
+{
+    int err = vigil_listen(v);
+    if (err == MUSTER_OK)
+        err = unheard_give_back(c);
+    return err == MUSTER_OK ? take(c, t, next_due_ms) : err;
+}
+
+/* The last look is after the time is over: what is due by then is still in time. A connection may have died while it
+ * slept, so it looks once more over a new one: if that fails, too, there is no Redis. */
 static int wait_and_take(struct muster_client *c, struct taking *t, int64_t wait_ms)
 {
     const int64_t until_ms = clock_ms() + wait_ms;
     struct vigil v = {.client = c, .queue = t->what.queue};
     int64_t next_due_ms, left_ms;
     int err;
-    bool goes_on;
+    bool goes_on, has_died = false, died_before;
     do {
-        err = vigil_listen(&v);
         left_ms = until_ms - clock_ms();
         t->what.wait = left_ms > 0 ? SCRIPT_WAIT : SCRIPT_WAIT_OVER;
         t->what.waited_ms = wait_ms - left_ms;
-        if (err == MUSTER_OK)
-            err = take(c, t, &next_due_ms);
-        goes_on = err == MUSTER_E_NOT_FOUND && left_ms > 0;
-        if (goes_on && (err = vigil_sleep(&v, next_due_ms, left_ms)) != MUSTER_OK)
+        err = look(c, t, &v, &next_due_ms);
+        died_before = has_died;
+        has_died = (err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT) && !t->has_given;
+        goes_on = left_ms > 0 && (err == MUSTER_E_NOT_FOUND || (has_died && !died_before));
+        if (goes_on && !has_died && (err = vigil_sleep(&v, next_due_ms, left_ms)) != MUSTER_OK)
             goes_on = false;
     } while (goes_on);
     vigil_end(&v);

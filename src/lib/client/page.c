@@ -95,11 +95,8 @@ static int read_row_part(struct muster_client *c, const char *row, struct redisR
 int page_read_parts(struct muster_client *c, const char *row, struct redisReply **replies, size_t n)
 {
     int err = MUSTER_OK;
-    for (size_t i = 0; i < n; i++) {
-        int read = read_row_part(c, row, &replies[i]);
-        if (err == MUSTER_OK)
-            err = read;
-    }
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++)
+        err = read_row_part(c, row, &replies[i]);
     return err;
 }
 

@@ -61,7 +61,6 @@ static int append_first(struct muster_client *c, const char *name)
     return err == MUSTER_OK ? waiting_append(c, name) : err;
 }
 
-/* All answers are read, also after a failure: the next call would take an unread answer for its own. */
 static int ask_first(struct muster_client *c, struct queue_row *rows, size_t n, queue_row_read_fn *read)
 {
     int64_t began_ms = 0, ended_ms = 0;

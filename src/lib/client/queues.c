@@ -15,10 +15,8 @@ static int read_strictly(struct muster_client *c, const char *row, struct redisR
 {
     int err = MUSTER_OK;
     (void)row;
-    for (size_t i = 0; i < n; i++) {
-        int read = redis_read(c->redis, &replies[i]);
-        err = err == MUSTER_OK ? read : err;
-    }
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++)
+        err = redis_read(c->redis, &replies[i]);
     return err;
 }
 

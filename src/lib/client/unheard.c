@@ -39,7 +39,7 @@ void unheard_note(struct muster_client *c, const char *queue, int err)
 
 static void say_left(const struct muster_client *c)
 {
-    take_name_say_left(c->unheard.queue, redis_error(c->redis));
+    take_name_say_left(c->unheard.queue, false, redis_error(c->redis));
 }
 
 static int give_back_some(struct muster_client *c, size_t least_bytes, struct script_untaken *back)

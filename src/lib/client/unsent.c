@@ -34,10 +34,11 @@ void unsent_heard(struct muster_client *c)
         c->take_room = 0;
 }
 
-int unsent_fail(struct muster_client *c, struct unsent *u, const char *process, const char *what, uint64_t n_bytes)
+int unsent_fail(struct muster_client *c, struct unsent *u, const char *process, enum size_limit_thing thing,
+                uint64_t n_bytes)
 {
     char words[SIZE_LIMIT_WORDS], line[SIZE_LIMIT_LINE];
-    size_limit_words(words, what, n_bytes);
+    size_limit_words(words, thing, n_bytes);
     size_limit_line(line, process, words);
     log_line(MUSTER_LOG_WARN, "%s", line);
     u->has_failed = true;

@@ -24,7 +24,8 @@ void unsent_ask(const struct muster_client *c, const struct unsent *u, struct sc
 void unsent_heard(struct muster_client *c);
 
 /* The process has so many bytes, and they do not come. It fails. */
-int unsent_fail(struct muster_client *c, struct unsent *u, const char *process, const char *what, uint64_t n_bytes);
+int unsent_fail(struct muster_client *c, struct unsent *u, const char *process, enum size_limit_thing thing,
+                uint64_t n_bytes);
 
 /* Is it to be asked again, after a take that returned *err? If not, *err is what the call returns. */
 bool unsent_asks_again(struct muster_client *c, struct unsent *u, int *err);

@@ -28,10 +28,8 @@ uint64_t waiting_sum(struct redisReply *const parts[WAITING_PARTS])
 static int read_all(struct muster_client *c, struct redisReply **replies, size_t n)
 {
     int err = MUSTER_OK;
-    for (size_t i = 0; i < n; i++) {
-        int read = redis_read(c->redis, &replies[i]);
-        err = err == MUSTER_OK ? read : err;
-    }
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++)
+        err = redis_read(c->redis, &replies[i]);
     return err;
 }
 

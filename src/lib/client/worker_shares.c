@@ -63,10 +63,8 @@ static int ask_crews(struct muster_client *c, const struct name_list *queues, st
         err = append_crew(c, queues->at[i].text);
     if (err != MUSTER_OK)
         return err;
-    for (size_t i = 0; i < queues->n; i++) {
-        int read = read_crew(c, queues->at[i].text, &crews[i]);
-        err = err == MUSTER_OK ? read : err;
-    }
+    for (size_t i = 0; i < queues->n && err == MUSTER_OK; i++)
+        err = read_crew(c, queues->at[i].text, &crews[i]);
     return err;
 }
 
@@ -137,10 +135,8 @@ static int ask_holds(struct muster_client *c, const char *const *ids, size_t n, 
         err = append_holds(c, ids[i], &shares[i]);
     if (err != MUSTER_OK)
         return err;
-    for (size_t i = 0; i < n; i++) {
-        int read = read_holds(c, ids[i], &shares[i]);
-        err = err == MUSTER_OK ? read : err;
-    }
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++)
+        err = read_holds(c, ids[i], &shares[i]);
     return err;
 }
 

@@ -16,6 +16,7 @@ bool names_have_control(const char *text);
  * `why`. */
 #define FAILURE_GROUP_DEFAULT "failed"
 #define FAILURE_GROUP_TOO_LARGE "too-large"
+#define FAILURE_GROUP_NOT_HANDED_ON "not-handed-on"
 #define RETRY_GROUP_DEFAULT "retried"
 int names_check_failure(const char *group, const char *message, const char **why);
 

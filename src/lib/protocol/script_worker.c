@@ -111,7 +111,7 @@ void script_heartbeat(struct command *c, const struct script_root *root, const s
     script_add_queues(c, queues, n);
 }
 
-#define HEARD_HEAD 10
+#define HEARD_HEAD 11
 
 int script_heard(const struct redisReply *r, struct script_heard *out)
 {
@@ -128,6 +128,7 @@ int script_heard(const struct redisReply *r, struct script_heard *out)
     out->next_due_ms =
         reply_kind(reply_at(r, 8)) == REPLY_INTEGER ? script_read_number(reply_at(r, 8)) : HEARD_OTHER_KEEPER;
     out->shares = reply_at(r, 9);
+    out->n_ears = reply_count(reply_at(r, 10));
     out->n_dead = reply_len(r) - HEARD_HEAD;
     if (out->interval_ms <= 0 || script_read_count(reply_at(r, 2), &out->held) != MUSTER_OK)
         return MUSTER_E_REDIS;

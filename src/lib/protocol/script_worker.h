@@ -85,6 +85,7 @@ struct script_heard {
     const struct redisReply *marks;  /* for script_marked() */
     int64_t next_due_ms;             /* for the timer's keeper; -1: nothing is due; or HEARD_OTHER_KEEPER */
     const struct redisReply *shares; /* for script_shares() */
+    uint64_t n_ears;                 /* so many heard the echo at the server that answers */
     size_t n_dead;
 };
 int script_heard(const struct redisReply *r, struct script_heard *out);

@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "protocol/names.h"
 
@@ -25,12 +24,21 @@ uint64_t size_limit_due(const struct size_suspect *s)
     return s->n_breaks >= SIZE_LIMIT_BREAKS ? s->n_bytes : 0;
 }
 
-void size_limit_words(char words[SIZE_LIMIT_WORDS], const char *what, uint64_t n_bytes)
+static const struct {
+    const char *word;
+    enum byte_limits_way way;
+} things[] = {
+#define THING(thing, word, way) [thing] = {(word), (way)},
+    SIZE_LIMIT_THINGS(THING)
+#undef THING
+};
+
+void size_limit_words(char words[SIZE_LIMIT_WORDS], enum size_limit_thing thing, uint64_t n_bytes)
 {
     snprintf(words, SIZE_LIMIT_WORDS, "its %s of %" PRIu64 " bytes is more than this Redis lets through in one %s",
-             what, n_bytes,
-             strcmp(what, "result") == 0 ? "request (proto-max-bulk-len, client-query-buffer-limit)"
-                                         : "answer (client-output-buffer-limit)");
+             things[thing].word, n_bytes,
+             things[thing].way == BYTE_LIMITS_REQUEST ? "request (proto-max-bulk-len, client-query-buffer-limit)"
+                                                      : "answer (client-output-buffer-limit)");
 }
 
 void size_limit_line(char line[SIZE_LIMIT_LINE], const char *process, const char *words)

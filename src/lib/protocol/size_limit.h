@@ -25,8 +25,22 @@ void size_limit_note_break(struct size_suspect *s, const struct script_untaken *
 uint64_t size_limit_due(const struct size_suspect *s);
 
 #define SIZE_LIMIT_WORDS 256
-/* Why it fails. `what` it has so many bytes of: "task", "record", "result". */
-void size_limit_words(char words[SIZE_LIMIT_WORDS], const char *what, uint64_t n_bytes);
+/* What may be too large, X(thing, word, the way that Redis does not let it go). */
+#define SIZE_LIMIT_THINGS(X)                       \
+    X(LARGE_TASK, "task", BYTE_LIMITS_ANSWER)      \
+    X(LARGE_RECORD, "record", BYTE_LIMITS_ANSWER)  \
+    X(LARGE_RESULT, "result", BYTE_LIMITS_REQUEST) \
+    X(LARGE_DATA, "data", BYTE_LIMITS_REQUEST)     \
+    X(LARGE_FOLLOWER, "follow-up task", BYTE_LIMITS_REQUEST)
+
+enum size_limit_thing {
+#define SIZE_LIMIT_ENUM(thing, word, way) thing,
+    SIZE_LIMIT_THINGS(SIZE_LIMIT_ENUM)
+#undef SIZE_LIMIT_ENUM
+};
+
+/* Why it fails: so many bytes of this. */
+void size_limit_words(char words[SIZE_LIMIT_WORDS], enum size_limit_thing thing, uint64_t n_bytes);
 
 /* The name of a process, and these words: for people. */
 #define SIZE_LIMIT_LINE 768

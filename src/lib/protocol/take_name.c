@@ -31,10 +31,11 @@ enum take_called take_name_called(struct muster_bytes message, const char *calle
     return TAKE_CALLS_OTHERS;
 }
 
-void take_name_say_left(const char *queue, const char *why)
+void take_name_say_left(const char *queue, bool is_tried_again, const char *why)
 {
-    log_line(MUSTER_LOG_WARN,
-             "what a take may have taken from the queue '%s' could not be given back; it comes back when its lease is "
-             "over: %s",
-             queue, why);
+    log_line(
+        MUSTER_LOG_WARN,
+        "what a take may have taken from the queue '%s' could not be given back; %sit comes back when its lease is "
+        "over: %s",
+        queue, is_tried_again ? "that is tried again, and " : "", why);
 }

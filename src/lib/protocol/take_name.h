@@ -7,6 +7,7 @@
 #define TAKE_NAME_H
 
 #include <muster/client.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define TAKE_CALLER_LEN 16
@@ -21,7 +22,7 @@ enum take_called take_name_called(struct muster_bytes message, const char *calle
 /* Names the caller's next take. `*n` counts its takes; from 0 on the caller is made, too. */
 void take_name_next(char name[TAKE_NAME_MAX], uint64_t *n);
 
-/* Tells the log that nobody can give back what a take took. */
-void take_name_say_left(const char *queue, const char *why);
+/* Tells the log that what a take took could not be given back, for now or for good. */
+void take_name_say_left(const char *queue, bool is_tried_again, const char *why);
 
 #endif

@@ -207,10 +207,10 @@ static int hear_root(struct greeting *g, const struct redisReply *reply)
     return MUSTER_E_BUSY;
 }
 
-/* Once: each MOVED tells of another node later. */
+/* Each time: nodes are replaced while a program runs, and their addresses may be other servers' by then. */
 static bool say_nodes(const struct greeting *g, struct command *c)
 {
-    if (!g->place || g->is_handed_in || g->url->kind != URL_CLUSTER || g->place->n_learned > 0)
+    if (!g->place || g->is_handed_in || g->url->kind != URL_CLUSTER)
         return false;
     command_words(c, (const char *const[]){"CLUSTER", "SLOTS", NULL});
     return true;
@@ -221,8 +221,9 @@ static bool say_nodes(const struct greeting *g, struct command *c)
 static int hear_nodes(struct greeting *g, const struct redisReply *reply)
 {
     if (!g->is_cluster && reply_kind(reply) == REPLY_ERROR && !reply_is_passing(reply))
-        return refuse(g, g->url->n_nodes > 1 ? MUSTER_E_CONN : MUSTER_E_INVALID,
+        return refuse(g, (size_t)g->url->n_nodes + g->place->n_learned > 1 ? MUSTER_E_CONN : MUSTER_E_INVALID,
                       "this is no node of a cluster, as the URL says; for one Redis use redis:// (with TLS rediss://)");
+    place_learn_anew(g->place);
     for (size_t i = 0; i < reply_len(reply); i++)
         for (size_t n = 2; n < reply_len(reply_at(reply, i)); n++) {
             const struct redisReply *node = reply_at(reply_at(reply, i), n);

@@ -37,6 +37,16 @@ const struct cause *link_cause(const struct link *l)
     return &l->cause;
 }
 
+size_t link_n_places(const struct link *l)
+{
+    return (size_t)l->url.n_nodes + l->place.n_learned + l->n_addresses;
+}
+
+bool link_is_hopeless(const struct link *l)
+{
+    return cause_is_final(&l->cause, link_n_places(l));
+}
+
 int link_db(const struct link *l)
 {
     return l->greeting.db;
@@ -72,7 +82,7 @@ void link_go_to(struct link *l, const struct place_node *node, const char *why)
 
 bool link_has_tried_all(const struct link *l)
 {
-    return l->attempts >= (size_t)l->url.n_nodes + l->place.n_learned;
+    return l->attempts >= link_n_places(l);
 }
 
 const struct place *link_place(const struct link *l)

@@ -93,12 +93,17 @@ const struct place *link_place(const struct link *l);
 /* Break the connection and make a new one. It is only noted here, and carried out by the loop. */
 void link_break(struct link *l, int err, const char *why);
 
+/* The server is not the right one, E_BUSY: break the connection, with `answers_first` when all is answered. */
+void link_leave(struct link *l, const char *why);
+
 /* Close for good: no attempt follows and `down` is not called. Outstanding commands get their NULL. */
 void link_close(struct link *l);
 
 bool link_is_up(const struct link *l);
 /* Why it is down: of the last attempt or, where there are several places, of the most telling one among the last. */
 const struct cause *link_cause(const struct link *l);
+/* Is it of no use to wait until it is up again, before somebody mends what that says? */
+bool link_is_hopeless(const struct link *l);
 /* Was the server that was last greeted too old to be of use? */
 bool link_is_too_old(const struct link *l);
 /* The number of the database, while the link is up. */

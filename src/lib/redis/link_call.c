@@ -227,11 +227,13 @@ static void answer(struct call *call, const struct redisReply *reply)
 }
 
 /* The reason is noted where it is met first. */
-static void leave(struct link *l, const char *why)
+void link_leave(struct link *l, const char *why)
 {
+    if (!link_is_up(l))
+        return;
     if (!l->answers_first || l->outstanding == 0) {
         link_break(l, MUSTER_E_BUSY, why);
-    } else if (!l->is_leaving) {
+    } else {
         l->is_leaving = true;
         snprintf(l->why, sizeof l->why, "%s", why);
     }
@@ -241,12 +243,12 @@ static void leave(struct link *l, const char *why)
 static void leave_if_refused(struct link *l, const struct redisReply *reply)
 {
     if (reply_is_refusal(reply, "READONLY")) {
-        leave(l, LINK_READONLY);
+        link_leave(l, LINK_READONLY);
     } else if (reply_is_refusal(reply, "CLUSTERDOWN")) {
-        leave(l, reply_text(reply));
+        link_leave(l, reply_text(reply));
     } else if (reply_is_refusal(reply, "MOVED") && !l->is_break_due) {
         l->is_sent_on = l->has_url && place_moved(&l->place, reply_text(reply));
-        leave(l, reply_text(reply));
+        link_leave(l, reply_text(reply));
     }
 }
 

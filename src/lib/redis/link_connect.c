@@ -62,6 +62,7 @@ static void hear_greeting(struct link *l, const struct redisReply *reply)
     } else if (greeting_is_over(&l->greeting)) {
         l->up_since_ms = clock_ms();
         place_reached(&l->place);
+        resolver_forget(&l->resolver);
         l->cause = (struct cause){.err = MUSTER_OK};
         l->hears = link_call_hear;
         link_enter(l, LINK_UP);
@@ -86,7 +87,9 @@ static void connect_to(struct link *l, const struct wire_place *place)
     const struct url_tls *tls = &l->url.tls;
     struct wire *wire;
     char why[400];
-    int err = tls->is_on && !l->tls ? tls_context_new(&l->tls, tls, why, sizeof why) : MUSTER_OK;
+    int err = secret_renew(&l->url, why, sizeof why);
+    if (err == MUSTER_OK && tls->is_on)
+        err = tls_context_renew(&l->tls, tls, why, sizeof why);
     if (wire_new(&wire) == MUSTER_OK) {
         if (l->tls)
             wire_secure(wire, l->tls, place_target(&l->place).server_name);
@@ -117,28 +120,76 @@ static void take_handed_in(struct link *l)
                    "the connection that was handed in has a command that was not sent, or an answer not read");
 }
 
-static void on_resolved(const char *address, const char *why, void *arg)
+static void on_looker(evutil_socket_t fd, short what, void *arg);
+
+/* Until something has failed, this is why it is not up. */
+static void say_what_is_waited_for(struct link *l, const char *what)
+{
+    if (l->cause.err != MUSTER_OK)
+        return;
+    snprintf(l->cause.text, sizeof l->cause.text, "%s: %s", l->where, what);
+    if (!*what)
+        l->cause.text[0] = '\0';
+}
+
+static void wait_for_lookup(struct link *l)
+{
+    int ms = lookup_wait_ms(l->lookup);
+    say_what_is_waited_for(l, lookup_why(l->lookup));
+    if (!l->looker)
+        l->looker = event_new(l->base, lookup_fd(l->lookup), EV_READ, on_looker, l);
+    const struct timeval time = {ms / 1000, ms % 1000 * 1000};
+    if (!l->looker || event_add(l->looker, &time) != 0)
+        link_break(l, MUSTER_E_NOMEM, "out of memory");
+}
+
+/* Connecting has its own time: how long the lookup took is nothing that the server has to do with. */
+static void go_on_by_lookup(struct link *l)
+{
+    bool has_ended = lookup_step(l->lookup);
+    const char *address = resolver_pick(&l->resolver, l->lookup, l->resolver.n_failures, &l->n_addresses);
+    if (address) {
+        snprintf(l->address, sizeof l->address, "%s", address);
+        l->last_sign_ms = clock_ms();
+        say_what_is_waited_for(l, "");
+        connect_to(l, &(struct wire_place){.address = l->address, .port = place_target(&l->place).port});
+    } else if (has_ended) {
+        link_break(l, MUSTER_E_CONN, lookup_why(l->lookup));
+    } else {
+        wait_for_lookup(l);
+    }
+}
+
+static void on_looker(evutil_socket_t fd, short what, void *arg)
 {
     struct link *l = arg;
-    if (!address) {
-        link_break(l, MUSTER_E_CONN, why);
-        return;
-    }
-    connect_to(l, &(struct wire_place){.address = address, .port = place_target(&l->place).port});
+    (void)fd, (void)what;
+    if (l->state == LINK_RESOLVING && !l->is_break_due)
+        go_on_by_lookup(l);
+}
+
+static void look_up(struct link *l, const char *host)
+{
+    link_begin_waiting(l);
+    link_enter(l, LINK_RESOLVING);
+    l->lookup = resolver_ask(&l->resolver, host, true);
+    if (l->lookup)
+        go_on_by_lookup(l);
+    else
+        link_break(l, MUSTER_E_NOMEM, "no memory, thread or descriptor for a name lookup");
 }
 
 static void try_connect(struct link *l)
 {
     struct place_target to = place_target(&l->place);
     place_describe(&l->place, l->where, sizeof l->where);
+    l->n_addresses = 0;
     if (to.path) {
         connect_to(l, &(struct wire_place){.path = to.path});
     } else if (resolver_is_address(to.host)) {
         connect_to(l, &(struct wire_place){.address = to.host, .port = to.port});
     } else {
-        link_begin_waiting(l);
-        link_enter(l, LINK_RESOLVING);
-        resolver_start(l->resolver, to.host, l->attempts);
+        look_up(l, to.host);
     }
 }
 
@@ -174,8 +225,10 @@ static int64_t next_delay_ms(struct link *l)
 
 static void drop(struct link *l)
 {
-    if (l->resolver)
-        resolver_cancel(l->resolver);
+    if (l->looker)
+        event_free(l->looker);
+    l->looker = NULL;
+    l->lookup = NULL;
     if (l->handed_in)
         redisAsyncFree(l->handed_in);
     l->handed_in = NULL;
@@ -206,7 +259,7 @@ static void tell_down(struct link *l, struct cause *cause)
     snprintf(cause->text, sizeof cause->text, "%s: %s", l->where, cause->why);
     words_clean(cause->text);
     trace_line(TRACE_STATE, "%s link: %s", l->name, cause->text);
-    cause_note(&l->cause, cause, (size_t)l->url.n_nodes + l->place.n_learned);
+    cause_note(&l->cause, cause, link_n_places(l));
     l->callbacks.down(l->arg, l->cause.err, l->cause.text);
 }
 
@@ -219,7 +272,11 @@ static void go_down(struct link *l, struct cause *cause)
         return;
     if (was_stable)
         l->attempts = 0;
+    if (!was_stable || cause->err == MUSTER_E_BUSY)
+        resolver_note_failure(&l->resolver, l->address);
+    l->address[0] = '\0';
     link_enter(l, LINK_DOWN);
+    cause->is_reached = was_up;
     bool is_silent = l->is_sent_on && !was_up && !l->is_handed_in;
     /* Servers that send a link on although it has just come to the right one must not keep it busy. */
     bool is_at_once = l->is_sent_on && (was_stable || !was_up);
@@ -256,13 +313,13 @@ int link_connect_init(struct link *l)
 {
     l->connector = evtimer_new(l->base, on_connector, l);
     l->breaker = event_new(l->base, -1, 0, on_breaker, l);
-    return l->connector && l->breaker ? resolver_new(&l->resolver, l->base, on_resolved, l) : MUSTER_E_NOMEM;
+    return l->connector && l->breaker ? MUSTER_OK : MUSTER_E_NOMEM;
 }
 
 void link_connect_clear(struct link *l)
 {
     drop(l);
-    resolver_free(l->resolver);
+    resolver_forget(&l->resolver);
     tls_context_free(l->tls);
     if (l->connector)
         event_free(l->connector);

@@ -19,6 +19,7 @@
 #include "redis/greeting.h"
 #include "redis/link.h"
 #include "redis/resolver.h"
+#include "redis/secret.h"
 #include "redis/tls.h"
 #include "redis/wire.h"
 
@@ -92,8 +93,12 @@ struct link {
 
     /* Connecting. */
     struct event *connector; /* the next attempt */
-    struct resolver *resolver;
-    struct tls_context *tls; /* made when it is first needed */
+    struct resolver resolver;
+    struct lookup *lookup;     /* the resolver's, while it resolves */
+    struct event *looker;      /* hears of it */
+    char address[ADDRESS_MAX]; /* of the host, which is tried; "": none is */
+    size_t n_addresses;        /* of the host that was looked up last, beside this one */
+    struct tls_context *tls;   /* of the last connection */
     unsigned attempts;
     struct place place; /* where it is, or goes next */
     bool is_sent_on;    /* this break leads there at once */
@@ -102,6 +107,11 @@ struct link {
     /* The scripts that went with their body over this connection; NULL after the last one. */
     const struct lua_script *sent_with_body[LINK_IN_ORDER_MAX];
 };
+
+/* ---- link.c ---- */
+
+/* How many places it knows: the URL's, those of the cluster, and the addresses of a host. */
+size_t link_n_places(const struct link *l);
 
 /* ---- link_state.c: whatever an _init() returned, its _clear() frees ---- */
 

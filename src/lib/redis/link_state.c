@@ -78,7 +78,8 @@ static void on_watch(evutil_socket_t fd, short what, void *arg)
         return;
     }
     char why[64];
-    snprintf(why, sizeof why, "no answer for %d ms", most_ms);
+    const char *whose = l->state == LINK_RESOLVING ? "the name lookup has had " : "";
+    snprintf(why, sizeof why, "%sno answer for %d ms", whose, most_ms);
     bool has_words = l->wire && *wire_why(l->wire);
     link_break(l, MUSTER_E_TIMEOUT, has_words ? wire_why(l->wire) : why);
 }

@@ -77,12 +77,6 @@ void place_describe(const struct place *p, char *out, size_t size)
         snprintf(out, size, strchr(t.host, ':') ? "[%s]:%d" : "%s:%d", t.host, t.port);
 }
 
-void place_reached(struct place *p)
-{
-    p->hops = 0;
-    p->is_reached = true;
-}
-
 /* A seed that led to the right server is asked again first. One that leads nowhere may be cut off itself. */
 void place_failed(struct place *p)
 {
@@ -166,27 +160,65 @@ bool place_master(struct place *p, const char *host, long long port)
     return host && send_on(p, host, strlen(host), port);
 }
 
-static bool is_known(const struct place *p, const char *host, long long port)
+/* ---- the nodes of a cluster ---- */
+
+static bool is_node(const struct place_node *node, const char *host, int port)
+{
+    return node->port == port && strcmp(node->host, host) == 0;
+}
+
+static bool is_of_url(const struct place *p, const struct place_node *node)
 {
     for (size_t i = 0; i < n_nodes(p); i++)
-        if (p->url->nodes[i].port == port && strcmp(p->url->nodes[i].host, host) == 0)
-            return true;
-    for (size_t i = 0; i < p->n_learned; i++)
-        if (p->learned[i].port == port && strcmp(p->learned[i].host, host) == 0)
+        if (is_node(node, p->url->nodes[i].host, p->url->nodes[i].port))
             return true;
     return false;
+}
+
+/* Where it is among the learned ones, or may be put. */
+static size_t room_for(struct place *p, const struct place_node *node)
+{
+    for (size_t i = 0; i < p->n_learned; i++)
+        if (is_node(node, p->learned[i].host, p->learned[i].port))
+            return i;
+    return p->n_learned < PLACE_LEARNED_MAX ? p->n_learned++ : PLACE_LEARNED_MAX - 1;
+}
+
+static void remember(struct place *p, const struct place_node *node)
+{
+    if (p->url->kind != URL_CLUSTER || is_of_url(p, node))
+        return;
+    size_t i = room_for(p, node);
+    if (i >= p->n_fresh) { /* the one that was there goes to where this one was */
+        p->learned[i] = p->learned[p->n_fresh];
+        i = p->n_fresh;
+        p->n_fresh += p->n_fresh < PLACE_LEARNED_MAX - 1;
+    }
+    p->learned[i] = *node;
+}
+
+void place_learn_anew(struct place *p)
+{
+    p->n_fresh = 0;
 }
 
 void place_learn(struct place *p, const char *host, long long port)
 {
     struct place_node node;
-    if (p->url->kind != URL_CLUSTER || !read_node(p, host ? host : "", host ? strlen(host) : 0, port, &node) ||
-        is_known(p, node.host, node.port))
-        return;
-    p->learned[p->next_learned] = node;
-    p->next_learned = (p->next_learned + 1) % PLACE_LEARNED_MAX;
-    if (p->n_learned < PLACE_LEARNED_MAX)
-        p->n_learned++;
+    if (read_node(p, host ? host : "", host ? strlen(host) : 0, port, &node))
+        remember(p, &node);
+}
+
+void place_reached(struct place *p)
+{
+    p->hops = 0;
+    p->is_reached = true;
+    if (p->n_fresh > 0)
+        p->n_learned = p->n_fresh;
+    if (p->is_sent_on)
+        remember(p, &p->node);
+    if (p->seed >= n_nodes(p) + p->n_learned)
+        p->seed = 0;
 }
 
 bool place_is_same(const struct place *p, const struct place *other)

@@ -54,8 +54,8 @@ struct place {
     bool is_sent_on;       /* `node` counts: by MOVED, or by a sentinel */
     bool is_reached;       /* the target was */
     struct place_node node;
-    unsigned hops; /* since a server was reached */
-    size_t n_learned, next_learned;
+    unsigned hops;             /* since a server was reached */
+    size_t n_learned, n_fresh; /* those that were named last come first */
     struct place_node learned[PLACE_LEARNED_MAX];
     char why[PLACE_WHY_MAX]; /* the address that was named last leads nowhere; "": it does, or was one too many */
 };
@@ -67,7 +67,7 @@ struct place_target place_target(const struct place *p);
 /* "h:6379", or the path: for people. */
 void place_describe(const struct place *p, char *out, size_t size);
 
-/* The target is connected, greeted, and the right one. */
+/* The target is connected, greeted, and the right one: it is remembered, and what it has not named is forgotten. */
 void place_reached(struct place *p);
 /* The target could not be reached, broke, or is no master any more: look anew from the next seed. */
 void place_failed(struct place *p);
@@ -78,6 +78,8 @@ void place_go_to(struct place *p, const struct place_node *node);
 bool place_moved(struct place *p, const char *text);
 /* A sentinel has named the master. False: the host or port is none: the sentinel has failed. */
 bool place_master(struct place *p, const char *host, long long port);
+/* The cluster names its nodes, from the first on. */
+void place_learn_anew(struct place *p);
 /* The cluster has named one of its nodes. NULL: it names no host. */
 void place_learn(struct place *p, const char *host, long long port);
 

@@ -60,6 +60,7 @@ void redis_free(struct redis *r)
     redis_free(r->sentinel);
     redis_drop(r);
     interrupt_close(&r->own);
+    resolver_forget(&r->resolver);
     tls_context_free(r->tls);
     url_clear(&r->url);
     free(r->prefix);
@@ -131,7 +132,7 @@ void redis_leave(struct redis *r)
     if (r->wire)
         count_bytes(r);
     r->sent_bytes = r->received_bytes = 0;
-    if (r->wire && r->borrowed && (wire_asked(r->wire) > 0 || wire_has_unsent(r->wire)))
+    if (r->borrowed && redis_is_connected(r) && (wire_asked(r->wire) > 0 || wire_has_unsent(r->wire)))
         spoil(r->borrowed, MUSTER_E_CONN, "an answer was not read");
     r->n_left += r->wire != NULL;
     wire_free(r->wire);
@@ -175,6 +176,12 @@ void redis_interrupt(struct redis *r)
 bool redis_take_interrupt_back(struct redis *r)
 {
     return interrupt_take(r->interrupt);
+}
+
+void redis_pass_over(struct redis *r, int err)
+{
+    if (err == MUSTER_E_INTERRUPTED)
+        redis_interrupt(r);
 }
 
 int redis_check_interrupt(struct redis *r)
@@ -244,8 +251,9 @@ void redis_set_once(struct redis *r, bool is_once)
 
 int redis_open(struct redis *r)
 {
+    int err = redis_asked_finish(r);
     redis_begin_time(r);
-    return redis_count(r, redis_connect(r));
+    return redis_count(r, err == MUSTER_OK ? redis_connect(r) : err);
 }
 
 void redis_set_order(struct redis *r, enum redis_order order)
@@ -346,18 +354,23 @@ void redis_reply_free(struct redisReply *reply)
         freeReplyObject(reply);
 }
 
+/* After the first answer only who reads in between sends more; any other call begins here. */
 int redis_append(struct redis *r, struct command *c)
 {
+    int err = r->is_read_from && !r->is_in_order ? redis_asked_finish(r) : MUSTER_OK;
     if (!r->asked)
         redis_begin_time(r);
-    int err = redis_connect(r);
+    if (err == MUSTER_OK)
+        err = redis_connect(r);
     return redis_count(r, err == MUSTER_OK ? redis_send(r, c) : err);
 }
 
 int redis_call(struct redis *r, struct command *c, struct redisReply **reply)
 {
     *reply = NULL;
-    int err = redis_append(r, c);
+    int err = redis_asked_finish(r);
+    if (err == MUSTER_OK)
+        err = redis_append(r, c);
     return err == MUSTER_OK ? redis_read(r, reply) : err;
 }
 

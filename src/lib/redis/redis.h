@@ -41,6 +41,9 @@ bool redis_is_own(const struct redis *r);
 void redis_interrupt(struct redis *r);
 /* Was there an interrupt that has ended no call yet? */
 bool redis_take_interrupt_back(struct redis *r);
+/* Call this with an error that is passed over, because the call has what it wanted: an interrupt is for the next one,
+ * then. */
+void redis_pass_over(struct redis *r, int err);
 /* Wait so long, or until an interrupt. */
 void redis_sleep(struct redis *r, int ms);
 /* Connect now, if it is not connected. */
@@ -139,8 +142,12 @@ void redis_confirm_read(struct redis *r, unsigned connection, struct redis_confi
 void redis_confirm_skip(struct redis *r);
 
 /* Pipelining: send without waiting, then read the answers in order. After an error it is unknown what Redis has done,
- * and the connection is unusable until the next redis_call() or redis_append() connects again. */
+ * and the connection is unusable until the next redis_call() or redis_append() connects again. Answers need not be
+ * read: the next call that is sent drops those of the one before. So one that asks in REDIS_ANY_ORDER asks for all before
+ * it reads the first answer. */
 int redis_append(struct redis *r, struct command *c);
+/* The last that was appended is about those before it: if one of them is sent again, it is sent again after that, too. */
+void redis_asked_follow(struct redis *r);
 /* May the server that it talks to change, because a slot may? */
 bool redis_is_at_cluster(const struct redis *r);
 /* Does the order among them matter? Then one that is refused is not sent again once a later one was executed. */

@@ -48,6 +48,7 @@ void redis_asked_clear(struct redis *r)
     }
     r->asked_end = &r->asked;
     r->asked_bytes = 0;
+    r->is_read_from = false;
 }
 
 int redis_asked_add(struct redis *r)
@@ -95,11 +96,14 @@ static bool go_where_it_can(struct redis *r, const struct redisReply *refusal)
     if (r->is_once || clock_ms() >= r->until_ms || (is_moved && r->borrowed))
         return false;
     bool is_sent_on = is_moved && place_moved(&r->place, reply_text(refusal));
-    bool is_wrong = is_moved || reply_is_refusal(refusal, "READONLY") || reply_is_refusal(refusal, "CLUSTERDOWN");
+    bool is_replica = reply_is_refusal(refusal, "READONLY") || reply_is_refusal(refusal, "MASTERDOWN");
+    bool is_wrong = is_moved || is_replica || reply_is_refusal(refusal, "CLUSTERDOWN");
     if (is_wrong && !r->borrowed)
         redis_leave(r);
     if (is_wrong && !is_sent_on)
         place_failed(&r->place);
+    if (is_replica) /* of several addresses of the host another one may be the master's */
+        resolver_note_failure(&r->resolver, r->address);
     /* Servers that name each other must not keep it busy. */
     return (is_sent_on && r->n_moves++ == 0) || redis_pause(r);
 }
@@ -210,9 +214,20 @@ int redis_asked_read(struct redis *r, struct redisReply **reply)
     if (!reply_is_passing(*reply)) /* it goes on: so what comes after has its time, too */
         redis_begin_time(r);
     r->asked = first->next;
+    r->is_read_from = r->asked != NULL;
     r->asked_bytes -= first->len;
     if (!r->asked)
         r->asked_end = &r->asked;
     free(first);
     return MUSTER_OK;
+}
+
+/* Their answers come before that of the next command. Without a connection they do not come any more. */
+int redis_asked_finish(struct redis *r)
+{
+    int err = r->asked && redis_is_connected(r) ? read_rest(r) : MUSTER_OK;
+    if (err != MUSTER_OK)
+        redis_leave(r);
+    redis_asked_clear(r);
+    return err == MUSTER_E_INTERRUPTED ? err : MUSTER_OK;
 }

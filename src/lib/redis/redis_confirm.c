@@ -68,6 +68,7 @@ void redis_confirm_read(struct redis *r, unsigned connection, struct redis_confi
     struct redisReply *reply = NULL;
     char where[300] = "";
     int err = redis_read(r, &reply);
+    redis_pass_over(r, err);
     const char *failure = err != MUSTER_OK ? r->error
                           : r->n_left != connection
                               ? "the connection changed meanwhile, and this server cannot tell what the other one had"

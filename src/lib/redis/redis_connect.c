@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The blocking connection: connecting and greeting.
+ * The blocking connection: greeting, and from place to place until one is right.
  *
  * Before a command goes out on a connection that was idle, a look at the socket tells whether the server has closed it
  * meanwhile: then no command is in doubt yet, and connecting again spares the caller an E_CONN.
  */
-#include <arpa/inet.h>
 #include <hiredis/hiredis.h>
-#include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/format.h"
@@ -95,88 +92,6 @@ static int greet(struct redis *r, struct greeting *g, enum greeting_begin from)
 
 /* ---- connecting ---- */
 
-/* One more attempt has failed, as the error says. */
-static void note_cause(struct redis *r, int err, enum cause_rank rank)
-{
-    bool is_away = err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT;
-    struct cause now = {.err = err, .rank = is_away ? rank : CAUSE_TOLD};
-    snprintf(now.text, sizeof now.text, "%s", (r->listens_for ? r->listens_for : r)->error);
-    cause_note(&r->cause, &now, (size_t)r->url.n_nodes + r->place.n_learned + r->n_addresses - 1);
-}
-
-static int give_up_place(struct redis *r, int err)
-{
-    enum cause_rank rank = wire_is_shaking(r->wire) ? CAUSE_TOLD : CAUSE_NOBODY;
-    (void)redis_break(r, err, wire_why(r->wire));
-    note_cause(r, err, rank);
-    return err;
-}
-
-/* One address. */
-static int try_place(struct redis *r, const struct wire_place *place, int64_t until_ms)
-{
-    if (wire_new(&r->wire) != MUSTER_OK) {
-        redis_error_set(r, "out of memory");
-        return MUSTER_E_NOMEM;
-    }
-    if (r->tls)
-        wire_secure(r->wire, r->tls, place_target(&r->place).server_name);
-    wire_connect(r->wire, place);
-    while (!wire_is_ready(r->wire)) {
-        struct redisReply *none;
-        int err = wire_next(r->wire, &none);
-        if (err != MUSTER_OK)
-            return give_up_place(r, err);
-        if ((err = redis_check_interrupt(r)) != MUSTER_OK) {
-            redis_leave(r);
-            return err;
-        }
-        if (!redis_wait(r, until_ms))
-            return give_up_place(r, MUSTER_E_TIMEOUT);
-    }
-    return MUSTER_OK;
-}
-
-static int try_address(struct redis *r, const struct addrinfo *a, int port, int64_t until_ms)
-{
-    char text[INET6_ADDRSTRLEN];
-    if (getnameinfo(a->ai_addr, a->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST) != 0)
-        return MUSTER_E_CONN;
-    return try_place(r, &(struct wire_place){.address = text, .port = port}, until_ms);
-}
-
-/* Each address in turn. One that is silent leaves the others their share of the time. */
-static int try_addresses(struct redis *r, const struct addrinfo *list, int port)
-{
-    const int64_t until_ms = r->greeted_by_ms;
-    int n = 0, err = MUSTER_E_CONN;
-    for (const struct addrinfo *a = list; a; a = a->ai_next)
-        n++;
-    r->n_addresses = (size_t)n;
-    for (; list; list = list->ai_next, n--) {
-        int64_t now_ms = clock_ms();
-        err = try_address(r, list, port, now_ms + (until_ms > now_ms ? (until_ms - now_ms) / n : 0));
-        if (err == MUSTER_OK || err == MUSTER_E_NOMEM || err == MUSTER_E_INTERRUPTED)
-            break;
-    }
-    return err;
-}
-
-static int connect_by_name(struct redis *r, const struct place_target *to)
-{
-    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP};
-    struct addrinfo *list = NULL;
-    int failure = getaddrinfo(to->host, NULL, &hints, &list);
-    if (failure != 0) {
-        redis_error_set(r, "%s: %s", to->host, gai_strerror(failure));
-        note_cause(r, MUSTER_E_CONN, CAUSE_NOBODY);
-        return MUSTER_E_CONN;
-    }
-    int err = try_addresses(r, list, to->port);
-    freeaddrinfo(list);
-    return err;
-}
-
 /* What the program has left unread or unsent would be taken for muster's. */
 static int borrow(struct redis *r)
 {
@@ -191,31 +106,6 @@ static int borrow(struct redis *r)
     }
     wire_borrow(r->wire, c->fd);
     return MUSTER_OK;
-}
-
-static int prepare_tls(struct redis *r)
-{
-    char why[400];
-    if (!r->url.tls.is_on || r->tls)
-        return MUSTER_OK;
-    int err = tls_context_new(&r->tls, &r->url.tls, why, sizeof why);
-    if (err != MUSTER_OK)
-        redis_error_set(r, "%s", err == MUSTER_E_NOMEM ? "out of memory" : why);
-    return err;
-}
-
-static int connect_now(struct redis *r)
-{
-    struct place_target to = place_target(&r->place);
-    int err = prepare_tls(r);
-    r->n_addresses = 1;
-    if (err != MUSTER_OK) {
-        note_cause(r, err, CAUSE_TOLD);
-        return err;
-    }
-    if (to.path)
-        return try_place(r, &(struct wire_place){.path = to.path}, r->greeted_by_ms);
-    return connect_by_name(r, &to);
 }
 
 /* Of several places one that is silent must leave the others their share of the time. */
@@ -234,8 +124,14 @@ bool redis_pause(struct redis *r)
 
 static bool may_pass(const struct redis *r, int err)
 {
-    bool is_unreachable = err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT || err == MUSTER_E_REDIS;
-    return err == MUSTER_E_BUSY || (is_unreachable && r->url.kind != URL_SINGLE);
+    bool is_elsewhere = r->url.kind != URL_SINGLE && cause_is_of_one_place(err);
+    return err == MUSTER_E_BUSY || (is_elsewhere && !cause_is_final(&r->cause, redis_n_places(r)));
+}
+
+/* May another address of the same host do? */
+static bool has_next_address(const struct redis *r, int err)
+{
+    return *r->address && r->n_untried > 0 && cause_is_of_one_place(err) && clock_ms() < r->greeted_by_ms;
 }
 
 /* Greet what is connected. *goes_on: the server has named another one. */
@@ -245,7 +141,7 @@ static int try_greet(struct redis *r, bool *goes_on)
     int err = greet(r, &g, GREETING_WHOLE);
     *goes_on = err != MUSTER_OK && g.is_sent_on && clock_ms() < r->until_ms;
     if (err != MUSTER_OK && err != MUSTER_E_INTERRUPTED && !*goes_on)
-        note_cause(r, err, *g.why ? CAUSE_TOLD : CAUSE_SILENT);
+        redis_note_cause(r, err, *g.why ? CAUSE_TOLD : CAUSE_SILENT);
     return err;
 }
 
@@ -256,20 +152,24 @@ static bool may_try_again(struct redis *r, int err)
     return may_pass(r, err) && redis_pause(r);
 }
 
-/* From place to place, until one is right. If none is, the most telling cause counts. */
+/* From address to address and from place to place, until one is right. If none is, the most telling cause counts. */
 static int connect_somewhere(struct redis *r)
 {
-    for (;;) {
+    for (bool is_there = false;;) {
         bool goes_on = false;
-        r->greeted_by_ms = clock_ms() + r->patience_ms;
+        if (!is_there) {
+            r->greeted_by_ms = clock_ms() + r->patience_ms;
+            r->tried_since = r->resolver.n_failures;
+        }
         int err = redis_check_interrupt(r);
         if (err == MUSTER_OK)
-            err = connect_now(r);
+            err = redis_reach(r);
         if (err == MUSTER_OK)
             err = try_greet(r, &goes_on);
         if (err == MUSTER_OK || err == MUSTER_E_INTERRUPTED)
             return err;
-        if (!goes_on && !may_try_again(r, err))
+        is_there = !goes_on && has_next_address(r, err);
+        if (!goes_on && !is_there && !may_try_again(r, err))
             break;
     }
     redis_error_set(r, "%s", r->cause.text);
@@ -286,6 +186,8 @@ static int connect_in_time(struct redis *r)
     r->greeted_by_ms = 0;
     if (err != MUSTER_OK)
         return err;
+    r->cause = (struct cause){.err = MUSTER_OK};
+    resolver_forget(&r->resolver);
     place_reached(&r->place);
     figures_add(&r->figures.connections, 1);
     return MUSTER_OK;
@@ -319,6 +221,11 @@ static int connect_borrowed(struct redis *r)
     return err;
 }
 
+bool redis_is_connected(const struct redis *r)
+{
+    return r->wire && (!r->borrowed || wire_fd(r->wire) == r->borrowed->fd);
+}
+
 int redis_connect(struct redis *r)
 {
     bool goes_on = false;
@@ -329,7 +236,7 @@ int redis_connect(struct redis *r)
     int err = r->asked ? MUSTER_OK : redis_check_interrupt(r);
     if (err != MUSTER_OK)
         return err; /* nothing was sent yet */
-    if (r->wire && (r->borrowed ? wire_fd(r->wire) != r->borrowed->fd : was_closed_while_idle(r)))
+    if (r->wire && (!redis_is_connected(r) || (!r->borrowed && was_closed_while_idle(r))))
         redis_leave(r);
     if (!r->asked)
         redis_begin_time(r);
@@ -358,7 +265,9 @@ int redis_claim_format(struct redis *r)
     struct redisReply *reply;
     if (r->wire && r->is_greeted && r->is_format_known)
         return MUSTER_OK; /* the next call looks whether it is still connected */
-    int err = redis_connect(r);
+    int err = redis_asked_finish(r);
+    if (err == MUSTER_OK)
+        err = redis_connect(r);
     if (err != MUSTER_OK || r->is_format_known)
         return err;
     struct command c = COMMAND_EMPTY;

@@ -4,7 +4,8 @@
  *
  *   redis.c          commands and their answers, waiting, failures
  *   redis_asked.c    commands without an answer; sending again what was not executed
- *   redis_connect.c  connecting and greeting
+ *   redis_connect.c  greeting, from place to place
+ *   redis_reach.c    connecting to one server; why that failed
  *   redis_script.c   scripts
  *   redis_confirm.c  do replicas or disks have what was changed?
  *   redis_listen.c   the listener
@@ -19,8 +20,11 @@
 #include "redis/cause.h"
 #include "redis/interrupt.h"
 #include "redis/master.h"
+#include "redis/pair.h"
 #include "redis/place.h"
 #include "redis/redis.h"
+#include "redis/resolver.h"
+#include "redis/secret.h"
 #include "redis/tls.h"
 #include "redis/wire.h"
 
@@ -35,7 +39,7 @@ struct redis {
     struct redisContext *borrowed;
     bool stays_at_sentinel;
     struct url url;
-    struct tls_context *tls; /* made when it is first needed */
+    struct tls_context *tls; /* of the last connection */
     char *prefix;
     char *format_key;
     enum redis_format format;
@@ -46,6 +50,7 @@ struct redis {
     struct place place;               /* where it is connected, or goes next */
     struct asked *asked, **asked_end; /* commands whose answers were not read yet, in their order */
     size_t asked_bytes;               /* of them all */
+    bool is_read_from;                /* answers to commands that were sent together with these were read */
     int64_t until_ms;                 /* they are sent again until then, if they are not executed */
     unsigned n_moves;                 /* how often MOVED was followed since this time began */
     bool is_once;                     /* what was refused is not sent again at all */
@@ -62,7 +67,11 @@ struct redis {
     struct redis_figures figures;
     size_t sent_bytes, received_bytes; /* of this connection, those that were counted */
     struct cause cause;                /* why it could not connect, while it tries */
-    size_t n_addresses;                /* of the host that was looked up last */
+    struct resolver resolver;
+    uint64_t tried_since;      /* what has failed since then, was tried for this connection */
+    char address[ADDRESS_MAX]; /* of the host, where it is connected or tries to be; "": there is none */
+    size_t n_addresses;        /* of the host that was looked up last, beside this one */
+    size_t n_untried;          /* of these, for this connection */
     char error[768];
 
     /* A listener's: */
@@ -72,6 +81,10 @@ struct redis {
     int64_t master_due_ms;  /* when it asks a sentinel where the master is; 0: never */
     struct redis *sentinel; /* which it asks; NULL: it has asked none yet */
     struct master master;
+    char ear[EAR_MAX];    /* a channel that nobody else hears: is it at the same server? */
+    int64_t ear_due_ms;   /* when it is asked who hears it */
+    unsigned ear_asked;   /* over which connection it was */
+    unsigned n_elsewhere; /* of the connection for which others listen: in a row, that were not at the same server */
 };
 
 /* ---- redis.c ---- */
@@ -115,8 +128,9 @@ void redis_asked_init(struct redis *r);
 void redis_asked_clear(struct redis *r);
 /* Something was said that has one answer. */
 int redis_asked_add(struct redis *r);
-/* The last of them is about those before it: it is sent again after them, too. */
-void redis_asked_follow(struct redis *r);
+/* What a call has left unread, because it ended early, is read and dropped: no other call may take it for its own.
+ * MUSTER_OK, or E_INTERRUPTED. */
+int redis_asked_finish(struct redis *r);
 /* The answer to the first of them, which is forgotten. If Redis has not executed it, for a reason that passes, it is
  * sent again until the time is over. */
 int redis_asked_read(struct redis *r, struct redisReply **reply);
@@ -129,7 +143,20 @@ int redis_look_for_master(struct redis *listener);
 /* A listener has just connected: its connection goes where a sentinel has sent the listener. */
 void redis_follow_listener(struct redis *listener);
 
+/* ---- redis_reach.c ---- */
+
+/* Connect to the place that is next, without a greeting, by `greeted_by_ms`. Of a host's addresses the next one that was
+ * not tried yet for this connection. */
+int redis_reach(struct redis *r);
+/* One more attempt has failed, as the error says, at r->address if it is that of a name. */
+void redis_note_cause(struct redis *r, int err, enum cause_rank rank);
+/* How many places it knows: the URL's, those of the cluster, and the addresses of a host. */
+size_t redis_n_places(const struct redis *r);
+
 /* ---- redis_connect.c ---- */
+
+/* Is there a connection? The owner of a borrowed one may have made a new one since. */
+bool redis_is_connected(const struct redis *r);
 
 /* Connect and greet, if it is not connected. Where there are several places, or the server refuses for a reason that
  * passes, it tries until `until_ms`. */

@@ -40,7 +40,9 @@ static int call_in_company(struct redis *r, struct command *c, struct company wi
 {
     struct redisReply *small = NULL;
     *reply = NULL;
-    int err = with.wake == REDIS_WAKES ? append_small(r) : MUSTER_OK;
+    int err = redis_asked_finish(r);
+    if (err == MUSTER_OK && with.wake == REDIS_WAKES)
+        err = append_small(r);
     if (err == MUSTER_OK)
         err = redis_append(r, c);
     if (err == MUSTER_OK && with.confirmed)

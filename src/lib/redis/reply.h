@@ -36,7 +36,7 @@ const struct redisReply *reply_field(const struct redisReply *flat, const char *
 /* The text with its NUL, or NULL. A text may itself hold NULs: then this is its beginning. */
 const char *reply_text(const struct redisReply *r);
 bool reply_is(const struct redisReply *r, const char *text);
-/* A text, or the beginning of one that the script `heads` has cut, and how long it is. */
+/* A text, or the beginning of one that was cut, by the script `heads` or by reply_cut(), and how long it is. */
 struct muster_bytes reply_head(const struct redisReply *text, uint64_t *whole);
 /* A number that came as a text or as an integer; `otherwise` if it is neither. */
 long long reply_number(const struct redisReply *r, long long otherwise);

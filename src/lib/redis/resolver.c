@@ -1,24 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looks up hosts with libevent's resolver. It reads /etc/hosts and /etc/resolv.conf at the first lookup.
+ * The lookups of one owner, and which address is tried next.
  */
 #include "redis/resolver.h"
 
 #include <arpa/inet.h>
-#include <event2/dns.h>
-#include <event2/event.h>
-#include <event2/util.h>
-#include <muster/error.h>
-#include <stdlib.h>
-
-struct resolver {
-    struct event_base *base;
-    struct evdns_base *dns;
-    struct evdns_getaddrinfo_request *lookup;
-    unsigned attempt;
-    resolver_fn *fn;
-    void *arg;
-};
+#include <stdio.h>
+#include <string.h>
 
 bool resolver_is_address(const char *host)
 {
@@ -26,93 +14,70 @@ bool resolver_is_address(const char *host)
     return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
 }
 
-int resolver_new(struct resolver **out, struct event_base *base, resolver_fn *fn, void *arg)
+/* One that is used up makes room for another one of the same host; else the oldest place does. */
+struct lookup *resolver_ask(struct resolver *r, const char *host, bool is_anew)
 {
-    struct resolver *r = calloc(1, sizeof *r);
-    *out = r;
-    if (!r)
-        return MUSTER_E_NOMEM;
-    r->base = base;
-    r->fn = fn;
-    r->arg = arg;
-    return MUSTER_OK;
+    size_t at = 0;
+    while (at < RESOLVER_HOSTS_MAX && !(r->lookups[at] && lookup_is_of(r->lookups[at], host)))
+        at++;
+    if (at < RESOLVER_HOSTS_MAX && !lookup_is_used_up(r->lookups[at], is_anew))
+        return r->lookups[at];
+    if (at == RESOLVER_HOSTS_MAX)
+        at = r->next++ % RESOLVER_HOSTS_MAX;
+    lookup_free(r->lookups[at]);
+    r->lookups[at] = lookup_new(host);
+    return r->lookups[at];
 }
 
-static void free_dns(evutil_socket_t fd, short what, void *dns)
+void resolver_forget(struct resolver *r)
 {
-    (void)fd, (void)what;
-    evdns_base_free(dns, 0);
-}
-
-void resolver_free(struct resolver *r)
-{
-    const struct timeval now = {0, 0};
-    if (!r)
-        return;
-    resolver_cancel(r);
-    /* Cancelled lookups, also earlier ones, leave deferred callbacks that still read `dns`: it is freed after them. */
-    if (r->dns && event_base_once(r->base, -1, EV_TIMEOUT, free_dns, r->dns, &now) != 0)
-        evdns_base_free(r->dns, 0);
-    free(r);
-}
-
-void resolver_cancel(struct resolver *r)
-{
-    struct evdns_getaddrinfo_request *lookup = r->lookup;
-    r->lookup = NULL;
-    if (lookup)
-        evdns_getaddrinfo_cancel(lookup);
-}
-
-static const char *address_text(const struct evutil_addrinfo *a, char out[ADDRESS_MAX])
-{
-    if (a->ai_family == AF_INET)
-        return inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)a->ai_addr)->sin_addr, out, ADDRESS_MAX);
-    if (a->ai_family == AF_INET6)
-        return inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)a->ai_addr)->sin6_addr, out,
-                         ADDRESS_MAX);
-    return NULL;
-}
-
-static const char *pick(const struct evutil_addrinfo *list, unsigned attempt, char out[ADDRESS_MAX])
-{
-    unsigned n = 0;
-    for (const struct evutil_addrinfo *a = list; a; a = a->ai_next)
-        n++;
-    for (unsigned i = n ? attempt % n : 0; i > 0; i--)
-        list = list->ai_next;
-    return list ? address_text(list, out) : NULL;
-}
-
-static void on_resolved(int result, struct evutil_addrinfo *list, void *arg)
-{
-    struct resolver *r = arg;
-    char text[ADDRESS_MAX];
-    if (result == EVUTIL_EAI_CANCEL)
-        return;
-    r->lookup = NULL;
-    const char *address = result == 0 ? pick(list, r->attempt, text) : NULL;
-    if (list)
-        evutil_freeaddrinfo(list);
-    r->fn(address, result != 0 ? evutil_gai_strerror(result) : "the host has no address", r->arg);
-}
-
-void resolver_start(struct resolver *r, const char *host, unsigned attempt)
-{
-    const struct evutil_addrinfo hints = {
-        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_protocol = IPPROTO_TCP};
-    if (!r->dns) {
-        r->dns = evdns_base_new(r->base, EVDNS_BASE_DISABLE_WHEN_INACTIVE);
-        if (r->dns)
-            evdns_base_resolv_conf_parse(r->dns, DNS_OPTIONS_ALL, "/etc/resolv.conf");
+    for (size_t i = 0; i < RESOLVER_HOSTS_MAX; i++) {
+        lookup_free(r->lookups[i]);
+        r->lookups[i] = NULL;
     }
-    if (!r->dns) {
-        r->fn(NULL, "out of memory", r->arg);
-        return;
+}
+
+/* ---- which address ---- */
+
+static uint64_t failed_at(const struct resolver *r, const char *address)
+{
+    for (size_t i = 0; i < LOOKUP_ADDRESSES_MAX; i++)
+        if (r->failures[i].at && strcmp(r->failures[i].address, address) == 0)
+            return r->failures[i].at;
+    return 0;
+}
+
+const char *resolver_pick(const struct resolver *r, const struct lookup *l, uint64_t since, size_t *n_others)
+{
+    const char *best = NULL;
+    uint64_t best_at = since + 1;
+    size_t n = 0;
+    for (size_t i = 0; i < lookup_n(l); i++) {
+        uint64_t at = failed_at(r, lookup_address(l, i));
+        n += at <= since;
+        if (at < best_at) {
+            best = lookup_address(l, i);
+            best_at = at;
+        }
     }
-    r->attempt = attempt;
-    /* If it answers before it returns, it returns NULL. */
-    struct evdns_getaddrinfo_request *lookup = evdns_getaddrinfo(r->dns, host, NULL, &hints, on_resolved, r);
-    if (lookup)
-        r->lookup = lookup;
+    *n_others = best ? n - 1 : 0;
+    return best;
+}
+
+void resolver_note_failure(struct resolver *r, const char *address)
+{
+    struct resolver_failure *place = r->failures;
+    if (!*address)
+        return;
+    for (size_t i = 0; i < LOOKUP_ADDRESSES_MAX; i++) {
+        struct resolver_failure *f = &r->failures[i];
+        if (f->at && strcmp(f->address, address) == 0) {
+            place = f;
+            break;
+        }
+        if (f->at < place->at)
+            place = f;
+    }
+    place->at = ++r->n_failures;
+    snprintf(place->address, sizeof place->address, "%s", address);
 }

@@ -1,29 +1,47 @@
 /* SPDX-License-Identifier: MIT
  *
- * From a host's name to an address, on the loop: getaddrinfo() would block it.
+ * The lookups of one owner, a link or a blocking connection: so all of them know what the system's name service knows,
+ * and each attempt asks it anew. And which of a host's addresses is tried next.
+ *
+ * A lookup goes on while its owner gives up waiting, or tries another host. When it asks for the same host again, it
+ * gets the same lookup, until it was told how that ended. Nothing is kept longer.
  */
 #ifndef RESOLVER_H
 #define RESOLVER_H
 
-#include <stdbool.h>
+#include <stdint.h>
 
-#define ADDRESS_MAX 64
+#include "redis/lookup.h"
 
-struct event_base;
-struct resolver;
+#define RESOLVER_HOSTS_MAX 8
 
-/* The address as text. On a failure it is NULL, with the reason in `why`. */
-typedef void resolver_fn(const char *address, const char *why, void *arg);
+/* An address that was of no use: the later, the larger is `at`. */
+struct resolver_failure {
+    char address[ADDRESS_MAX];
+    uint64_t at;
+};
+
+/* All 0: has nothing yet. */
+struct resolver {
+    struct lookup *lookups[RESOLVER_HOSTS_MAX]; /* of several hosts */
+    size_t next;                                /* the place of the next one */
+    struct resolver_failure failures[LOOKUP_ADDRESSES_MAX];
+    uint64_t n_failures;
+};
 
 /* Is the host an address already? */
 bool resolver_is_address(const char *host);
 
-int resolver_new(struct resolver **out, struct event_base *base, resolver_fn *fn, void *arg);
-void resolver_free(struct resolver *r);
+/* The lookup of a host: the one that is under way, or a new one. Of one that has ended and was told `is_anew` makes a
+ * new one. NULL: there was no memory. */
+struct lookup *resolver_ask(struct resolver *r, const char *host, bool is_anew);
+/* Forget all lookups. Those under way end by themselves. */
+void resolver_forget(struct resolver *r);
 
-/* Look a host up. Of several addresses each attempt gets the next one. The answer may come before this returns. */
-void resolver_start(struct resolver *r, const char *host, unsigned attempt);
-/* After this no answer comes. */
-void resolver_cancel(struct resolver *r);
+/* Of the lookup's addresses that have not failed since `since` (a value of n_failures) the one whose last failure is
+ * the longest ago; of several the first. In `*n_others`: how many more there are. NULL: there is none. */
+const char *resolver_pick(const struct resolver *r, const struct lookup *l, uint64_t since, size_t *n_others);
+/* Nobody answers there, it refuses, or it is no master: the others come first from now on. "": nothing. */
+void resolver_note_failure(struct resolver *r, const char *address);
 
 #endif

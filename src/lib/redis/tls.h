@@ -7,7 +7,7 @@
 
 #include "redis/url.h"
 
-struct tls_context; /* what all connections by one URL share; any thread may use it */
+struct tls_context; /* what the connections of one owner share, one after the other */
 struct tls;         /* one session on one socket; one thread at a time */
 
 enum tls_result {
@@ -24,6 +24,10 @@ const char *tls_missing(void);
 /* MUSTER_OK, MUSTER_E_NOMEM, or MUSTER_E_INVALID with words in `why`. Reads the files that `o` names, and warns if
  * nothing will be verified. Takes some milliseconds: make it when it is needed. */
 int tls_context_new(struct tls_context **out, const struct url_tls *o, char *why, size_t size);
+/* Before each connection, after the sessions of those before: `*c` is made, if it is NULL; or made anew, if its files
+ * have changed since, or a handshake has failed for what may be their fault: they are renewed while a program runs. If
+ * they cannot be read again, it stays as it is, with a warning. */
+int tls_context_renew(struct tls_context **c, const struct url_tls *o, char *why, size_t size);
 /* After its sessions. */
 void tls_context_free(struct tls_context *c);
 

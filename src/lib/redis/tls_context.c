@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is trusted, and who we are: made once for all connections by one URL, when the first of them needs it.
+ * What is trusted, and who we are: made when a connection first needs it, and anew for a later one when the files have
+ * changed, or a handshake says that what was read is of no use.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,12 +50,50 @@ static int check_file(const char *option, const char *path, bool *is_folder, con
     return MUSTER_OK;
 }
 
-/* Those of the system are read once for all contexts: they may be hundreds, and take tens of milliseconds. */
-static int trust_system(struct tls_context *c)
+/* ---- what has changed since ---- */
+
+static const char *system_path(const char *variable, const char *usual)
+{
+    const char *path = secure_getenv(variable);
+    return path ? path : usual;
+}
+
+/* Of what is not there all is 0. What is a link counts as what it leads to. */
+static void look_at(struct stat *out, const char *path)
+{
+    struct stat about = {0};
+    memset(out, 0, sizeof *out);
+    if (!path || stat(path, &about) != 0)
+        return;
+    out->st_dev = about.st_dev;
+    out->st_ino = about.st_ino;
+    out->st_size = about.st_size;
+    out->st_mtim = about.st_mtim;
+    out->st_ctim = about.st_ctim;
+}
+
+static void look_at_all(struct stat out[TLS_FILES], const struct url_tls *o)
+{
+    bool is_system = !o->ca && !o->is_insecure;
+    look_at(&out[0], is_system ? system_path(X509_get_default_cert_file_env(), X509_get_default_cert_file()) : o->ca);
+    look_at(&out[1], is_system ? system_path(X509_get_default_cert_dir_env(), X509_get_default_cert_dir()) : NULL);
+    look_at(&out[2], o->cert);
+    look_at(&out[3], o->key);
+}
+
+/* ---- reading ---- */
+
+/* Those of the system are read for all contexts together, and again when one is made anew: they may be hundreds, and
+ * take tens of milliseconds. */
+static int trust_system(struct tls_context *c, bool is_anew)
 {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     static X509_STORE *all;
     pthread_mutex_lock(&mutex);
+    if (is_anew) {
+        X509_STORE_free(all);
+        all = NULL;
+    }
     if (!all && (all = X509_STORE_new()) && !X509_STORE_set_default_paths(all)) {
         X509_STORE_free(all);
         all = NULL;
@@ -66,11 +105,11 @@ static int trust_system(struct tls_context *c)
     return is_good ? MUSTER_OK : MUSTER_E_NOMEM;
 }
 
-static int trust(struct tls_context *c, const char *ca, const struct words *why)
+static int trust(struct tls_context *c, const char *ca, bool is_anew, const struct words *why)
 {
     bool is_folder = false;
     if (!ca)
-        return trust_system(c);
+        return trust_system(c, is_anew);
     if (check_file("tls_ca", ca, &is_folder, why) != MUSTER_OK)
         return MUSTER_E_INVALID;
     c->has_ca = true;
@@ -124,7 +163,7 @@ static int on_verify(int is_good, X509_STORE_CTX *store)
     return is_good;
 }
 
-static int set_up(struct tls_context *c, const struct url_tls *o, const struct words *why)
+static int set_up(struct tls_context *c, const struct url_tls *o, bool is_anew, const struct words *why)
 {
     c->socket = tls_socket_method();
     c->ssl = SSL_CTX_new(TLS_client_method());
@@ -136,11 +175,11 @@ static int set_up(struct tls_context *c, const struct url_tls *o, const struct w
     SSL_CTX_set_read_ahead(c->ssl, 1);
     SSL_CTX_set_verify(c->ssl, o->is_insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, on_verify);
     c->is_insecure = o->is_insecure;
-    int err = o->is_insecure ? MUSTER_OK : trust(c, o->ca, why);
+    int err = o->is_insecure ? MUSTER_OK : trust(c, o->ca, is_anew, why);
     return err == MUSTER_OK ? show_certificate(c, o, why) : err;
 }
 
-int tls_context_new(struct tls_context **out, const struct url_tls *o, char *why, size_t size)
+static int make(struct tls_context **out, const struct url_tls *o, bool is_anew, char *why, size_t size)
 {
     const struct words words = {why, size};
     *out = NULL;
@@ -149,17 +188,49 @@ int tls_context_new(struct tls_context **out, const struct url_tls *o, char *why
     if (!OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL))
         return refuse(&words, "OpenSSL cannot be used: %s", ERR_reason_error_string(ERR_peek_error()));
     struct tls_context *c = calloc(1, sizeof *c);
-    int err = c ? set_up(c, o, &words) : MUSTER_E_NOMEM;
+    if (c)
+        look_at_all(c->seen, o);
+    int err = c ? set_up(c, o, is_anew, &words) : MUSTER_E_NOMEM;
     ERR_clear_error();
     if (err != MUSTER_OK) {
         tls_context_free(c);
         return err;
     }
-    if (o->is_insecure)
+    if (o->is_insecure && !is_anew)
         log_line(MUSTER_LOG_WARN, "tls_insecure: the server's certificate is not verified: whoever is in between can "
                                   "read and change everything");
     *out = c;
     return MUSTER_OK;
+}
+
+int tls_context_new(struct tls_context **out, const struct url_tls *o, char *why, size_t size)
+{
+    return make(out, o, false, why, size);
+}
+
+static bool is_of_use(const struct tls_context *c, const struct url_tls *o)
+{
+    struct stat now[TLS_FILES];
+    look_at_all(now, o);
+    return !c->has_failed && memcmp(now, c->seen, sizeof now) == 0;
+}
+
+/* While files are being replaced, a key may be older than its certificate. */
+int tls_context_renew(struct tls_context **c, const struct url_tls *o, char *why, size_t size)
+{
+    struct tls_context *made;
+    if (*c && is_of_use(*c, o))
+        return MUSTER_OK;
+    int err = make(&made, o, *c, why, size);
+    if (err == MUSTER_OK) {
+        tls_context_free(*c);
+        *c = made;
+    } else if (*c && !(*c)->is_told) {
+        log_line(MUSTER_LOG_WARN, "what TLS needs cannot be read again; what it was before is used until it can: %s",
+                 why);
+        (*c)->is_told = true;
+    }
+    return *c ? MUSTER_OK : err;
 }
 
 void tls_context_free(struct tls_context *c)

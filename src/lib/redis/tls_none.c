@@ -20,6 +20,11 @@ int tls_context_new(struct tls_context **out, const struct url_tls *o, char *why
     return MUSTER_E_INVALID;
 }
 
+int tls_context_renew(struct tls_context **c, const struct url_tls *o, char *why, size_t size)
+{
+    return tls_context_new(c, o, why, size);
+}
+
 void tls_context_free(struct tls_context *c)
 {
     (void)c;

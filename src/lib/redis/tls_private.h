@@ -6,22 +6,27 @@
 #define TLS_PRIVATE_H
 
 #include <openssl/ssl.h>
+#include <sys/stat.h>
 
 #include "redis/tls.h"
 
 #define TLS_WHY_MAX 400
+#define TLS_FILES 4
 
 struct tls_context {
     SSL_CTX *ssl;
     BIO_METHOD *socket;
     bool is_insecure;
     bool has_cert;
-    bool has_ca; /* one that the URL names */
+    bool has_ca;                 /* one that the URL names */
+    struct stat seen[TLS_FILES]; /* its files, before they were read */
+    bool has_failed;             /* a handshake, maybe for what they hold */
+    bool is_told;                /* that they cannot be read again */
 };
 
 struct tls {
     SSL *ssl;
-    const struct tls_context *context;
+    struct tls_context *context;
     int fd;
     int io_errno;     /* of the last failure to send or receive; 0: none */
     bool is_at_end;   /* the server has closed its side */

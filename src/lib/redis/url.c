@@ -10,16 +10,18 @@
 #include <string.h>
 
 /* All texts but the hosts. */
-#define URL_TEXTS(X)     \
-    X(path)              \
-    X(user)              \
-    X(password)          \
-    X(master)            \
-    X(sentinel_user)     \
-    X(sentinel_password) \
-    X(tls.ca)            \
-    X(tls.cert)          \
-    X(tls.key)           \
+#define URL_TEXTS(X)          \
+    X(password_file)          \
+    X(sentinel_password_file) \
+    X(path)                   \
+    X(user)                   \
+    X(password)               \
+    X(master)                 \
+    X(sentinel_user)          \
+    X(sentinel_password)      \
+    X(tls.ca)                 \
+    X(tls.cert)               \
+    X(tls.key)                \
     X(tls.server_name)
 
 static bool copy_text(char **out, const char *from)

@@ -44,9 +44,10 @@ struct url {
     char *master;        /* set with URL_SENTINEL, and only then */
     char *sentinel_user; /* the sentinels' own login; `user` and `password` are those of the master */
     char *sentinel_password;
-    struct url_tls tls; /* with URL_SENTINEL for the sentinels, too */
-    int replicas;       /* how many of them must confirm what is added; 0: none */
-    int replicas_ms;    /* how long that may take; 0: nothing was said */
+    char *password_file, *sentinel_password_file; /* which have these passwords; they are set when first read */
+    struct url_tls tls;                           /* with URL_SENTINEL for the sentinels, too */
+    int replicas;                                 /* how many of them must confirm what is added; 0: none */
+    int replicas_ms;                              /* how long that may take; 0: nothing was said */
     bool fsync;
 };
 

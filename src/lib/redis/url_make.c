@@ -50,9 +50,13 @@ static const char *apply_login(struct url *out, const struct url_options *o)
 
 static const char *check_together(const struct url *url)
 {
-    if (url->user && !url->password)
+    if (url->password && url->password_file)
+        return "there is a password in the URL already, or beside it: leave it out, or password_file";
+    if (url->sentinel_password && url->sentinel_password_file)
+        return "there is a sentinel_password already: leave it out, or sentinel_password_file";
+    if (url->user && !url->password && !url->password_file)
         return "there is a user but no password: redis://user:password@host";
-    if (url->sentinel_user && !url->sentinel_password)
+    if (url->sentinel_user && !url->sentinel_password && !url->sentinel_password_file)
         return "there is a sentinel_user but no sentinel_password";
     if (!url->tls.cert != !url->tls.key)
         return url->tls.cert ? "there is a tls_cert but no tls_key" : "there is a tls_key but no tls_cert";

@@ -170,7 +170,8 @@ static const char *read_one(struct url *url, const char *text, size_t len, enum 
         i++;
     if (i == N_PARAMETERS)
         return "the URL has a parameter that is not known: there are tls_ca, tls_cert, tls_key, tls_server_name, "
-               "tls_insecure, sentinel_user, sentinel_password, replicas and fsync";
+               "tls_insecure, sentinel_user, sentinel_password, sentinel_password_file, password_file, replicas and "
+               "fsync";
     const struct parameter *p = &parameters[i];
     if (!has_need(url, form, p->need))
         return p->no_effect;

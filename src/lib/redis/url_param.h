@@ -8,9 +8,11 @@
 #include "redis/url_make.h"
 
 /* Those that a URL alone has; the others, URL_OPTIONS, are options of a client and a worker, too. */
-#define URL_PARAMS(X)                    \
-    X(replicas, replicas, REPLICAS, ANY) \
-    X(db, db, DB, UNIX)                  \
+#define URL_PARAMS(X)                                                 \
+    X(replicas, replicas, REPLICAS, ANY)                              \
+    X(password_file, password_file, TEXT, ANY)                        \
+    X(sentinel_password_file, sentinel_password_file, TEXT, SENTINEL) \
+    X(db, db, DB, UNIX)                                               \
     X(sentinelMasterId, master, TEXT, LETTUCE)
 
 /* How the URL is written. */

@@ -104,8 +104,8 @@ static void fail_by_errno(struct wire *w, int number)
 void wire_connect(struct wire *w, const struct wire_place *place)
 {
     w->fd = wire_socket_open(place);
-    if (w->fd < 0)
-        fail_by_errno(w, errno);
+    if (w->fd < 0) /* EAGAIN is of a Unix socket: over TCP it would wait */
+        errno == EAGAIN ? fail(w, MUSTER_E_BUSY, "too many wait for a connection") : fail_by_errno(w, errno);
 }
 
 void wire_take(struct wire *w, int fd)

@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "protocol/script_job.h"
+#include "protocol/script_worker.h"
 #include "worker/worker.h"
 
 /* A process that was not known, in state FETCHING unless it goes back at once; NULL: it is not taken up. */
@@ -66,6 +67,24 @@ void accept_job(struct muster_worker *w, struct served *s, uint64_t token, const
     struct muster_process *p = accept_new(w, s, token, PROCESS_JOB);
     if (p && process_is(p, LACKS_BYTES))
         make_ready(p, process_set_job(p, id, record));
+}
+
+static void accept_taken_task(struct muster_worker *w, struct served *s, const struct script_take *take, size_t k)
+{
+    uint64_t token = take->first_token + k;
+    accept_task(w, s, token, reply_bytes(reply_at(take->tasks, k)));
+    struct muster_process *p = take->is_suspect ? process_find(w, token) : NULL;
+    if (p)
+        suspect_note(p);
+}
+
+void accept_take(struct muster_worker *w, struct served *s, const struct script_take *take)
+{
+    if (take->job)
+        accept_job(w, s, take->first_token, take->job, take->record);
+    for (size_t k = 0; !take->job && k < reply_len(take->tasks); k++)
+        if (reply_kind(reply_at(take->tasks, k)) == REPLY_TEXT)
+            accept_taken_task(w, s, take, k);
 }
 
 /* ---- fetching ---- */

@@ -7,6 +7,9 @@
  *     then on), so that nothing which a dead connection still delivers can count. Then unanswered ends are sent again,
  *     and the worker takes.
  *   - On each confirmed subscription: a read-back, because hand-overs may have been missed; then the worker takes.
+ *   - Both must be at the same server (pair.h): a replica passes on what its master publishes, hand-overs too that nobody
+ *     heard there and that were undone. A heartbeat says how many heard its echo where it was published. Until somebody
+ *     did, messages start nothing: they are reasons for a read-back.
  *   - A master that a Sentinel has replaced goes on for a while, and at the new one the worker has no heartbeat: its peers
  *     there would take it for dead. So a lookout asks the Sentinel.
  *   - Registration waits for the confirmed subscription: from its first moment on, hand-overs reach the worker.
@@ -34,7 +37,7 @@ static void tell_up(struct muster_worker *w)
 {
     struct connection *c = &w->connection;
     bool was_told = c->data_down_told.err || c->subscription_down_told.err;
-    if (was_told && link_is_up(c->data) && c->is_subscribed && !c->is_replica) {
+    if (was_told && link_is_up(c->data) && c->is_subscribed && !c->is_replica && c->pair.n_elsewhere == 0) {
         c->data_down_told = c->subscription_down_told = (struct down_told){.err = MUSTER_OK};
         tell_event(w, MUSTER_EVENT_UP, MUSTER_OK, NULL, NULL);
     }
@@ -51,11 +54,12 @@ bool connection_is_there(const struct muster_worker *w)
     return link_is_up(w->connection.data) || w->connection.is_replica;
 }
 
-/* Before the first registration a refusal is final: a wrong password does not mend itself. */
-static bool is_final(const struct muster_worker *w, int err)
+/* Before the first registration a refusal is final: a wrong password does not mend itself. Whatever else a server says,
+ * may pass, but for its version. */
+static bool is_final(const struct muster_worker *w, const struct link *link)
 {
-    return !w->was_started &&
-           (err == MUSTER_E_DENIED || err == MUSTER_E_FORMAT || err == MUSTER_E_EXISTS || err == MUSTER_E_INVALID);
+    bool may_pass = link_cause(link)->err == MUSTER_E_REDIS && !link_is_too_old(link);
+    return !w->was_started && link_is_hopeless(link) && !may_pass;
 }
 
 /* In one outage the reason is told again when another one is known, but not often. That nobody is there any more adds
@@ -87,7 +91,7 @@ static void went_down(struct muster_worker *w, const struct link *link, struct d
     const struct cause *cause = link_cause(link);
     if (w->state == WORKER_STOPPED || w->stop.is_at_once || w->is_free_due)
         return;
-    bool is_over = is_final(w, cause->err) || (!w->was_started && link_is_too_old(link));
+    bool is_over = is_final(w, link);
     if (!is_over && link_can_reconnect(link))
         tell_down(w, told, cause);
     tell_error(w, "%s", cause->text);
@@ -100,7 +104,7 @@ static void went_down(struct muster_worker *w, const struct link *link, struct d
 static void on_data_down(void *arg, int err, const char *text)
 {
     struct muster_worker *w = arg;
-    w->connection.is_read_back = false;
+    w->connection.is_read_back = w->connection.pair.is_here = false;
     w->connection.is_replica = err == MUSTER_E_BUSY && strstr(text, LINK_READONLY);
     went_down(w, w->connection.data, &w->connection.data_down_told);
 }
@@ -108,6 +112,7 @@ static void on_data_down(void *arg, int err, const char *text)
 static void note_subscribed(struct muster_worker *w, bool is_subscribed)
 {
     w->connection.is_subscribed = is_subscribed;
+    pair_subscribed(&w->connection.pair, is_subscribed);
     figures_set(&w->figures.subscribed, is_subscribed);
 }
 
@@ -130,6 +135,13 @@ void connection_out_of_step(struct muster_worker *w)
 {
     if (w->connection.is_read_back)
         begin_connection(w);
+}
+
+bool connection_counted(struct muster_worker *w, unsigned subscription, uint64_t n)
+{
+    bool is_known = pair_counted(&w->connection.pair, subscription, n);
+    tell_up(w);
+    return is_known;
 }
 
 /* Connections that were handed in may differ; by a URL both are in its database. */
@@ -160,9 +172,6 @@ static void on_data_up(void *arg)
     figures_add(&w->figures.data_reconnects, w->connection.data_was_up);
     w->connection.data_was_up = true;
     script_root_init(&w->root, w->prefix, link_db(w->connection.data));
-    /* It may be the same name. A message that a replica passes on would start what its master has undone. */
-    if (w->connection.is_replica)
-        link_break(w->connection.subscription, MUSTER_E_BUSY, LINK_READONLY);
     link_follow(w->connection.subscription, w->connection.data);
     tell_up(w);
     too_large_ask(w);
@@ -233,6 +242,7 @@ int connection_new(struct muster_worker *w, const struct muster_worker_options *
     err = link_new(&w->connection.subscription, &lo);
     if (err != MUSTER_OK)
         link_forget_handed_in(w->connection.data);
+    w->connection.pair = (struct pair){.asks = w->connection.data, .hears = w->connection.subscription};
     if (err != MUSTER_OK || o->data || o->subscription || !lo.url)
         return err;
     return lookout_new(&w->connection.lookout, w->base, url,

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "redis/lookout.h"
+#include "redis/pair.h"
 
 /* What DOWN told of a connection in this outage. */
 struct down_told {
@@ -23,11 +24,11 @@ struct connection {
     struct link *subscription;
     struct lookout *lookout; /* NULL: no Sentinel names the master, or connections were handed in */
     bool is_subscribed;      /* all channels of this connection's first subscription are confirmed */
+    struct pair pair;        /* both of them: are they at the same server? */
     /* A read-back has announced this data connection: nothing from an older one can count. registration.c and
      * readback.c set it. */
     bool is_read_back;
-    /* The last data connection was given up because it led to a replica, and no write was accepted since. Its greeting
-     * is accepted there, so it says nothing. */
+    /* The last attempt of the data connection led to a replica, and no write was accepted since. */
     bool is_replica;
     bool data_was_up, subscription_was_up; /* ever */
     struct down_told data_down_told;
@@ -45,6 +46,8 @@ bool connection_can_call(const struct muster_worker *w);
 bool connection_is_there(const struct muster_worker *w);
 /* A write of this data connection was accepted. */
 void connection_accepted(struct muster_worker *w);
+/* A heartbeat's answer, which tells how many heard its echo; pair_counted() says what it returns. */
+bool connection_counted(struct muster_worker *w, unsigned subscription, uint64_t n);
 /* Redis knows another connection number than this one: begin like a new connection, with a higher number. Several calls
  * of the old number may be refused; only the first one counts. */
 void connection_out_of_step(struct muster_worker *w);

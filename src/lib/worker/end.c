@@ -42,6 +42,23 @@ static void note_outcome(struct muster_process *p, enum muster_outcome outcome)
     process_move(p, PROCESS_ENDED);
 }
 
+/* Then it goes back with all the rest, in its place. */
+static bool is_left_behind(const struct muster_process *p)
+{
+    return p->outcome == MUSTER_GIVE_BACK && (p->worker->stop.drain_is_over || p->served->serving == LEAVING);
+}
+
+void end_follows(struct muster_process *p)
+{
+    bool can_wait = follow_settle(p);
+    if (is_left_behind(p))
+        process_move(p, PROCESS_LEFT);
+    else if (can_wait)
+        process_move(p, PROCESS_REFUSED);
+    else
+        process_move(p, PROCESS_ENDED);
+}
+
 /* Its end has counted already. */
 static void end_after_command(struct muster_process *p)
 {
@@ -68,13 +85,14 @@ void end_by_handler(struct muster_process *p, enum muster_outcome outcome)
         outcome = outcome_at_limit(p);
     if (w->on_end)
         tell_end(p, outcome);
+    p->outcome = outcome;
     if (p->is_disowned || w->state == WORKER_STOPPED) {
         end_uncounted(p, MUSTER_E_LOST);
         turn_want_take(w); /* a hand is free again, and Redis does not know it yet */
-    } else if (outcome == MUSTER_GIVE_BACK && (w->stop.drain_is_over || p->served->serving == LEAVING)) {
-        process_move(p, PROCESS_LEFT); /* it goes back with all the rest, in its place */
+    } else if (follow_must_wait(p)) {
+        process_move(p, PROCESS_HELD);
     } else {
-        note_outcome(p, outcome);
+        end_follows(p);
     }
     round_due(w);
 }
@@ -130,11 +148,10 @@ void end_counted(struct muster_process *p)
 void end_went_back(struct muster_worker *w, const struct served *s)
 {
     struct muster_process *p, *next;
-    for (p = process_first(w, IS_LEFT); p; p = next) {
-        next = process_next(p, IS_LEFT);
-        if (s && p->served != s)
+    for (p = process_first(w, IS_LEFT | IS_REFUSED); p; p = next) {
+        next = process_next(p, IS_LEFT | IS_REFUSED);
+        if ((s && p->served != s) || p->outcome != MUSTER_GIVE_BACK)
             continue;
-        p->outcome = MUSTER_GIVE_BACK;
         ended_tell(p);
         process_free(p);
     }

@@ -52,7 +52,7 @@ static void note(struct muster_process *p, char letter)
     p->ended_as = outcome_of(letter);
     if (process_is(p, IS_RUNNING))
         let_run_on(p);
-    bool has_exited = process_is(p, IS_DUE);
+    bool has_exited = process_is(p, IS_HELD | IS_DUE);
     tell(p, words[p->ended_as]);
     if (has_exited)
         ended_exit(p);

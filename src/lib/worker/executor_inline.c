@@ -10,7 +10,9 @@ static enum muster_outcome run_handler(struct muster_process *p)
 {
     struct muster_worker *w = p->worker;
     tell_enter(w);
+    follow_enter_handler(p);
     enum muster_outcome outcome = p->served->handler(p, p->served->handler_arg);
+    follow_enter_handler(NULL);
     tell_leave(w);
     return outcome;
 }

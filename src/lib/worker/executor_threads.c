@@ -75,7 +75,9 @@ static void *run(void *arg)
         if (!next)
             now_us = clock_us();
         atomic_store_explicit(&p->taken_at_us, now_us, memory_order_relaxed);
+        follow_enter_handler(p);
         enum muster_outcome outcome = p->handler(p, p->handler_arg);
+        follow_enter_handler(NULL);
         now_us = clock_us();
         if (outcome != MUSTER_LATER)
             p->ended_us = now_us;

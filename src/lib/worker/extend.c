@@ -1,51 +1,197 @@
 /* SPDX-License-Identifier: MIT
  *
- * A progress note, or new data of a job, goes to Redis at once, before the process ends, in a call of its own. Nobody
- * waits for the answer: a refusal is told once, and the next note says more than the last one.
+ * A progress note, or new data of a job, goes to Redis at once, before the process ends, in a call of its own.
+ *
+ * A note is sent once: a refusal is told, and the next note says more than the last one. Data are kept until Redis has
+ * them, or newer ones, and the process' end follows them (follow.c): what a retry finds is what its forerunner has left.
+ * One call of a process is under way at a time. Without an answer they are due again when the next connection was read
+ * back, and what is refused after the next heartbeat. A process that must not wait for that, because its worker or
+ * queue is left, goes back: it begins from older data.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/log.h"
+#include "protocol/names.h"
 #include "protocol/script_task.h"
+#include "protocol/size_limit.h"
 #include "worker/worker.h"
 
-static void apply_answer(struct muster_worker *w, enum request request, const struct redisReply *reply)
-{
-    int err = reply_status(reply);
-    if (err == MUSTER_OK)
-        tell_accepted(w, request);
-    else if (reply && err != MUSTER_E_LOST && err != MUSTER_E_STATE && w->state != WORKER_STOPPED)
-        tell_refused(w, request, err, reply_text(reply));
-}
-
-static void on_noted(const struct redisReply *reply, void *arg)
-{
-    apply_answer(arg, REQUEST_NOTE, reply);
-}
-
-static void on_data_set(const struct redisReply *reply, void *arg)
-{
-    apply_answer(arg, REQUEST_DATA, reply);
-}
-
-/* `note` or `data`. It must reach Redis before the end that may follow it. */
-static void send_extend(struct muster_process *p, const char *note, const struct muster_bytes *data)
+static int send_extend(struct muster_process *p, const char *note, const struct muster_bytes *data, link_reply_fn *fn,
+                       void *arg)
 {
     struct muster_worker *w = p->worker;
     struct command c = COMMAND_EMPTY;
-    if (p->is_disowned || !connection_can_call(w))
-        return;
     script_extend(&c, &w->root, w->id, p->token_text, p->served->name, 0, note, data);
-    if (link_script_in_order(w->connection.data, &c, note ? on_noted : on_data_set, w) != MUSTER_OK)
-        trace_line(TRACE_STATE, "process %s: %s not sent", p->token_text,
-                   note ? "its progress note was" : "its job's new data was");
+    int err = link_script_in_order(w->connection.data, &c, fn, arg);
     command_clear(&c);
+    return err;
+}
+
+/* ---- notes ---- */
+
+static void on_noted(const struct redisReply *reply, void *arg)
+{
+    struct muster_worker *w = arg;
+    int err = reply_status(reply);
+    if (err == MUSTER_OK)
+        tell_accepted(w, REQUEST_NOTE);
+    else if (reply && err != MUSTER_E_LOST && err != MUSTER_E_STATE && w->state != WORKER_STOPPED)
+        tell_refused(w, REQUEST_NOTE, err, reply_text(reply));
 }
 
 void extend_note(struct muster_process *p, const char *note)
 {
-    send_extend(p, note, NULL);
+    if (p->is_disowned || !connection_can_call(p->worker))
+        return;
+    if (send_extend(p, note, NULL, on_noted, p->worker) != MUSTER_OK)
+        trace_line(TRACE_STATE, "process %s: its progress note was not sent", p->token_text);
+}
+
+/* ---- data ---- */
+
+/* Its worker or queue is left. */
+static bool must_not_wait(const struct muster_process *p)
+{
+    return p->data_stage == DATA_REFUSED && (p->worker->stop.drain_is_over || p->served->serving == LEAVING);
+}
+
+bool extend_holds(const struct muster_process *p)
+{
+    return p->data && !must_not_wait(p);
+}
+
+void extend_settle(struct muster_process *p)
+{
+    if (p->outcome == MUSTER_GIVE_BACK)
+        return;
+    if (p->data) {
+        p->outcome = MUSTER_GIVE_BACK;
+    } else if (p->data_too_large > 0) {
+        too_large_set_failure(p, LARGE_DATA, p->data_too_large);
+        p->outcome = MUSTER_FAIL;
+    }
+}
+
+static void be_due(struct muster_process *p)
+{
+    p->data_stage = DATA_DUE;
+    p->worker->is_data_due = true;
+    round_due(p->worker);
+}
+
+/* Redis has them, or must not have them any more. */
+static void let_go(struct muster_process *p)
+{
+    free(p->data);
+    p->data = NULL;
+    p->data_stage = DATA_DUE;
+    p->n_data_breaks = 0;
+    round_due(p->worker);
+}
+
+/* The process fails when it ends, unless smaller ones come. */
+static void give_up(struct muster_process *p)
+{
+    too_large_tell(p, LARGE_DATA, p->data_len);
+    p->data_too_large = p->data_len;
+    let_go(p);
+}
+
+static void refused(struct muster_process *p, int err, const char *text)
+{
+    tell_refused(p->worker, REQUEST_DATA, err, text);
+    p->data_stage = DATA_REFUSED;
+    round_due(p->worker);
+}
+
+struct asked {
+    struct muster_worker *worker;
+    char epoch[TOKEN_LEN + 1];
+    uint64_t token;
+    uint64_t number;
+};
+
+/* Cancelled meanwhile, or in other hands: they are nobody's. */
+static bool is_settled(int err)
+{
+    return err == MUSTER_OK || err == MUSTER_E_LOST || err == MUSTER_E_STATE;
+}
+
+static void apply(struct muster_process *p, const struct redisReply *reply)
+{
+    struct muster_worker *w = p->worker;
+    int err = reply ? reply_status(reply) : MUSTER_E_CONN;
+    if (err == MUSTER_E_TOO_BIG || (!reply && too_large_request(w, w->connection.data, p->data_len, &p->n_data_breaks)))
+        give_up(p);
+    else if (!reply)
+        be_due(p);
+    else if (is_settled(err))
+        let_go(p);
+    else
+        refused(p, err, reply_text(reply));
+    if (err == MUSTER_OK)
+        tell_accepted(w, REQUEST_DATA);
+}
+
+static void on_data_set(const struct redisReply *reply, void *arg)
+{
+    struct asked a = *(struct asked *)arg;
+    struct muster_worker *w = a.worker;
+    free(arg);
+    if (w->state == WORKER_STOPPED || memcmp(a.epoch, w->caller.epoch, sizeof a.epoch) != 0)
+        return;
+    struct muster_process *p = process_find(w, a.token);
+    if (p && p->data && p->data_number == a.number)
+        apply(p, reply);
+    else if (p && p->data)
+        be_due(p); /* newer ones have come */
+}
+
+static void send_data(struct muster_process *p)
+{
+    struct muster_worker *w = p->worker;
+    struct asked *a = malloc(sizeof *a);
+    if (a)
+        *a = (struct asked){.worker = w, .token = p->token, .number = p->data_number};
+    if (a)
+        memcpy(a->epoch, w->caller.epoch, sizeof a->epoch);
+    const struct muster_bytes data = {p->data, p->data_len};
+    if (a && send_extend(p, NULL, &data, on_data_set, a) == MUSTER_OK) {
+        p->data_stage = DATA_SENT;
+        return;
+    }
+    free(a);
+    refused(p, MUSTER_E_NOMEM, NULL);
 }
 
 void extend_data(struct muster_process *p, struct muster_bytes data)
 {
-    send_extend(p, NULL, &data);
+    free(p->data);
+    p->data = (char *)data.data;
+    p->data_len = data.len;
+    p->data_number++;
+    p->data_too_large = 0;
+    if (p->data_stage != DATA_SENT) /* its answer comes first */
+        be_due(p);
+}
+
+void extend_go_on(struct muster_worker *w)
+{
+    struct muster_process *p;
+    if (!w->is_data_due || !connection_can_call(w))
+        return;
+    w->is_data_due = false;
+    PROCESS_EACH(p, w, IS_RUNNING | IS_HELD) {
+        if (p->data && p->data_stage == DATA_DUE && !p->is_disowned)
+            send_data(p);
+    }
+}
+
+void extend_try_again(struct muster_worker *w)
+{
+    struct muster_process *p;
+    PROCESS_EACH(p, w, IS_RUNNING | IS_HELD)
+        if (p->data && p->data_stage == DATA_REFUSED)
+            be_due(p);
 }

@@ -84,12 +84,15 @@ void heartbeat_count_ended(struct muster_worker *w, uint64_t token)
 /* ---- the answer ---- */
 
 /* A heartbeat of either kind is confirmed; its echo is on the way. */
-static void note_confirmed(struct muster_worker *w, uint64_t token, uint64_t held)
+static void note_confirmed(struct muster_worker *w, uint64_t token, uint64_t held, uint64_t n_ears)
 {
     tell_accepted(w, REQUEST_HEARTBEAT);
     fence_confirm(w, w->heartbeat.sent_ms);
     risk_look(w);
     w->heartbeat.echo = (struct echo_wait){.waits = true, .token = token, .held = held};
+    w->heartbeat.must_ask_again =
+        !connection_counted(w, w->heartbeat.subscription, n_ears) && pair_should_ask(&w->connection.pair);
+    w->heartbeat.echo.waits = !w->heartbeat.must_ask_again; /* it may have been published before the subscription */
 }
 
 void heartbeat_set_interval(struct muster_worker *w, int64_t interval_ms)
@@ -102,7 +105,7 @@ static void set_next(struct muster_worker *w)
 {
     if (w->fence.in_doubt)
         readback_ask_in_doubt(w);
-    set_timer(w, w->heartbeat.sent_ms + w->heartbeat.interval_ms - clock_ms());
+    set_timer(w, w->heartbeat.must_ask_again ? 0 : w->heartbeat.sent_ms + w->heartbeat.interval_ms - clock_ms());
 }
 
 static void retry_refused_ends(struct muster_worker *w)
@@ -117,7 +120,7 @@ static void retry_refused_ends(struct muster_worker *w)
 static void apply_heartbeat(struct muster_worker *w, const struct redisReply *reply, const struct script_heard *h)
 {
     heartbeat_set_interval(w, h->interval_ms);
-    note_confirmed(w, h->last_token, h->held);
+    note_confirmed(w, h->last_token, h->held, h->n_ears);
     if (w->heartbeat.echo_token >= h->last_token)
         check_held_count(w);
     /* Takes up to this token were answered on this connection, and hand-overs came before their marks. */
@@ -127,6 +130,7 @@ static void apply_heartbeat(struct muster_worker *w, const struct redisReply *re
     sweep_dead(w, reply, h);
     serve_announce(w);
     retry_refused_ends(w);
+    extend_try_again(w);
     suspect_try_again(w);
     resume_try_again(w);
     timer_keeper_apply_heartbeat(w, h->next_due_ms);
@@ -211,7 +215,8 @@ void heartbeat_apply_probe(struct muster_worker *w, enum probe_result result)
         beat_by_script(w);
         return;
     }
-    note_confirmed(w, 0, 0); /* a hand-over since then is seen by its message, or by the next heartbeat */
+    /* A hand-over since then is seen by its message, or by the next heartbeat. */
+    note_confirmed(w, 0, 0, w->probe.n_ears);
     set_next(w);
 }
 
@@ -232,6 +237,7 @@ void heartbeat_now(struct muster_worker *w)
     if (h->is_tenth)
         w->probe.failed_in_a_row = 0;
     h->sent_ms = clock_ms();
+    h->subscription = w->connection.pair.subscription;
     h->in_flight = !h->is_tenth && probe_may_do(w) && probe_begin(w);
     figures_add(&w->figures.probes, h->in_flight);
     if (!h->in_flight)

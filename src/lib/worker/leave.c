@@ -115,14 +115,14 @@ static void forget_unstarted(struct muster_worker *w, const struct served *s)
     }
 }
 
-/* A suspect that may be said to begin, ends, and child processes come first. Ends are waited for: one that is said once
- * more, because Redis did not know the script, would come too late. */
+/* A suspect that may be said to begin, ends, and child processes come first; and every call about the queue that is under
+ * way: one that is said once more, because Redis did not know the script, would come too late. */
 static bool must_wait(struct muster_worker *w, const struct served *s)
 {
     struct muster_process *p;
-    if (suspect_must_step_back(w, s))
+    if (s->announcing || s->share.in_flight || s->n_looks > 0 || suspect_must_step_back(w, s))
         return true;
-    PROCESS_EACH(p, w, IS_DUE | IS_SENT)
+    PROCESS_EACH(p, w, IS_HELD | IS_DUE | IS_SENT)
         if (p->served == s)
             return true;
     PROCESS_EACH(p, w, IS_RUNNING)
@@ -145,7 +145,7 @@ static void go_on(struct muster_worker *w, struct served *s)
         s->handlers_told = true;
         process_tell_running(w, MUSTER_STOP_DRAIN, is_of_queue, s);
     }
-    if (s->leave_in_flight || s->announcing || must_wait(w, s))
+    if (s->leave_in_flight || must_wait(w, s))
         return;
     if (!s->is_announced) {
         end_leaving(w, s, 0); /* Redis does not know that it was served */

@@ -131,7 +131,7 @@ void posted_forget(struct muster_process *p)
 }
 
 /* What was posted of one process, off the list; the note and the data are the caller's. */
-struct posting {
+struct said {
     int what;
     char *note;
     struct muster_bytes data;
@@ -139,12 +139,12 @@ struct posting {
     int64_t stay_ms;
 };
 
-static struct muster_process *next_posted(struct posted *posted, struct posting *posting)
+static struct muster_process *next_posted(struct posted *posted, struct said *said)
 {
     pthread_mutex_lock(&posted->lock);
     struct muster_process *p = TAILQ_FIRST(&posted->list);
     if (p) {
-        *posting = (struct posting){p->posted, p->note, p->new_data, p->extend_ms, p->stay_ms};
+        *said = (struct said){p->posted, p->note, p->new_data, p->extend_ms, p->stay_ms};
         take_off(posted, p);
         p->note = NULL;
         p->new_data = (struct muster_bytes){NULL, 0};
@@ -153,20 +153,19 @@ static struct muster_process *next_posted(struct posted *posted, struct posting 
     return p;
 }
 
-static void apply(struct muster_process *p, const struct posting *posting)
+static void apply(struct muster_process *p, const struct said *said)
 {
     dispatch_note(p);
-    if (posting->what & POSTED_NOTE)
-        extend_note(p, posting->note);
-    free(posting->note);
-    if (posting->what & POSTED_DATA)
-        extend_data(p, posting->data);
-    free((void *)posting->data.data);
-    if (posting->what & POSTED_EXTENDED)
-        limit_set(p, posting->extend_ms);
-    if (posting->what & POSTED_STAY)
-        share_stay(p, posting->stay_ms);
-    p->is_end_posted |= (posting->what & POSTED_ENDED) != 0;
+    if (said->what & POSTED_NOTE)
+        extend_note(p, said->note);
+    free(said->note);
+    if (said->what & POSTED_DATA)
+        extend_data(p, said->data);
+    if (said->what & POSTED_EXTENDED)
+        limit_set(p, said->extend_ms);
+    if (said->what & POSTED_STAY)
+        share_stay(p, said->stay_ms);
+    p->is_end_posted |= (said->what & POSTED_ENDED) != 0;
     if (p->is_later && p->is_end_posted)
         end_by_handler(p, p->end_outcome);
 }
@@ -207,12 +206,12 @@ static size_t count_posted(struct posted *posted)
 void posted_take(struct muster_worker *w)
 {
     struct muster_process *p, *next, *returned = take_returned(w->posted);
-    struct posting posting;
+    struct said said;
     calls_run(w);
-    for (size_t n = count_posted(w->posted); n > 0 && (p = next_posted(w->posted, &posting)) != NULL; n--) {
-        if (posting.what & POSTED_ENDED)
+    for (size_t n = count_posted(w->posted); n > 0 && (p = next_posted(w->posted, &said)) != NULL; n--) {
+        if (said.what & POSTED_ENDED)
             calls_run(w);
-        apply(p, &posting);
+        apply(p, &said);
     }
     for (p = returned; p; p = next) {
         next = p->next_returned;

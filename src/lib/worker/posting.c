@@ -44,6 +44,19 @@ bool posting_is_job(const struct posting *posting)
     return posting->put.n > 0;
 }
 
+bool posting_is_told(const struct posting *posting)
+{
+    return posting->fn || posting->put_fn || posting->answer;
+}
+
+size_t posting_bytes(const struct posting *posting)
+{
+    size_t n = posting->len;
+    for (size_t i = 0; i < posting->put.n; i++)
+        n += posting->put.lens[i];
+    return n;
+}
+
 static void call_back(const struct posting *posting, uint64_t waiting)
 {
     struct muster_worker *w = posting->worker;
@@ -61,6 +74,7 @@ void posting_finish(struct posting *posting)
     const bool is_there = posting->err == MUSTER_OK || posting->err == MUSTER_E_UNCONFIRMED;
     const uint64_t waiting = is_there ? posting->waiting : 0;
     figures_add(&w->figures.enqueued, is_there);
+    follow_end(posting);
     if ((posting->fn || posting->put_fn) && !w->is_free_due)
         call_back(posting, waiting);
     else if (posting->answer && !w->is_free_due)

@@ -9,6 +9,7 @@
 #include <muster/job.h>
 #include <muster/worker.h>
 #include <stdbool.h>
+#include <sys/queue.h>
 
 #include "redis/command.h"
 #include "worker/calls.h"
@@ -20,6 +21,10 @@ struct posting {
     struct call call; /* until the loop has it */
     struct posting *next;
     struct muster_worker *worker;
+    TAILQ_ENTRY(posting) in_open; /* follow.c */
+    uint64_t number;
+    uint64_t handler; /* the process whose handler has handed it in; 0: none has */
+    int64_t made_us;
     muster_done_fn *fn;
     muster_put_done_fn *put_fn; /* for a job */
     void *arg;
@@ -37,6 +42,9 @@ struct posting {
 /* A copy. `task` of a job is empty; its `job` and its `put` follow. NULL: out of memory. */
 struct posting *posting_new(struct muster_worker *w, const char *queue, const struct muster_bytes *task);
 bool posting_is_job(const struct posting *posting);
+/* Somebody hears its answer. */
+bool posting_is_told(const struct posting *posting);
+size_t posting_bytes(const struct posting *posting);
 /* Before it is handed in: will somebody fetch its answer? MUSTER_OK, E_NOMEM or E_BUSY. */
 int posting_expect_answer(struct posting *posting);
 /* The error in the answer to a put; its words are the worker's error. */

@@ -21,7 +21,8 @@
  *   5. P:beat is never written: one script must measure and note a silence. A probe is enough only while scripts of
  *      others keep P:beat so fresh that a script would not write it either. In a small crew they do not: after two
  *      probes in vain the worker tries no more until its next tidying.
- *   6. The echo carries no count, because the worker holds nothing. It only shows that the subscription is alive.
+ *   6. The echo carries no count, because the worker holds nothing. It shows that the subscription is alive, and how
+ *      many heard it that it is at this server.
  */
 #include "worker/probe.h"
 
@@ -107,6 +108,7 @@ static bool is_well(struct muster_worker *w, enum probe_step step, const struct 
     case PROBE_IDLE:
         return reply_kind(r) == REPLY_TEXT;
     case PROBE_ECHO:
+        w->probe.n_ears = reply_count(r);
         return reply_kind(r) == REPLY_INTEGER;
     }
     return false;

@@ -46,6 +46,7 @@ struct probe {
     size_t n_queues;
     size_t queue;         /* and the one whose answers come now, from 1 */
     bool queue_is_paused; /* the same */
+    uint64_t n_ears;      /* so many heard the echo */
     int64_t now_ms;       /* Redis' clock, */
     int64_t ahead_ms;     /* and how far it was ahead of the local one when it was answered */
     char key[KEY_MAX];    /* until the command is sent */

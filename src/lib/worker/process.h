@@ -12,6 +12,7 @@
 #include <sys/queue.h>
 
 #include "protocol/job_record.h"
+#include "worker/follow.h"
 #include "worker/serve.h"
 
 struct event;
@@ -41,9 +42,10 @@ enum process_answer {
 
     /* What becomes of its end? */
     NO_END = 0,
+    IS_HELD = 1 << 12,    /* what it follows must be there first: follow.c */
     IS_DUE = 1 << 8,      /* it must be sent */
     IS_SENT = 1 << 9,     /* it was, and is not confirmed yet */
-    IS_REFUSED = 1 << 10, /* a damaged key refuses it; the next heartbeat retries */
+    IS_REFUSED = 1 << 10, /* Redis refuses it, or what it followed; the next heartbeat retries */
     IS_LEFT = 1 << 11     /* the process goes back with the rest, when its queue or the worker is left */
 };
 
@@ -54,6 +56,7 @@ enum process_answer {
     X(PROCESS_READY, "ready", IS_READY, NO_HAND, MAY_MOVE, LETS_BEGIN, NO_END)        \
     X(PROCESS_OFFERED, "offered", IS_OFFERED, HAS_HAND, STAYS, BARS, NO_END)          \
     X(PROCESS_RUNNING, "running", IS_RUNNING, HAS_HAND, MAY_MOVE, LETS_BEGIN, NO_END) \
+    X(PROCESS_HELD, "held", IS_OVER, NO_HAND, STAYS, BARS, IS_HELD)                   \
     X(PROCESS_ENDED, "ended", IS_OVER, NO_HAND, STAYS, BARS, IS_DUE)                  \
     X(PROCESS_SENT, "sent", IS_OVER, NO_HAND, STAYS, BARS, IS_SENT)                   \
     X(PROCESS_REFUSED, "refused", IS_OVER, NO_HAND, STAYS, LETS_BEGIN, IS_REFUSED)    \
@@ -103,6 +106,7 @@ struct muster_process {
     atomic_int stop_reason; /* enum muster_stop_reason */
     int64_t began_us;       /* when its handler began */
     int64_t ended_us;       /* when it returned with an end; 0: whoever ends the process looks at the clock */
+    int64_t end_called_us;  /* muster_process_end() was */
     struct child *child;    /* executor_command.c's; NULL: none */
     _Atomic(void *) user;   /* the program's */
 
@@ -116,6 +120,19 @@ struct muster_process {
     char *next;       /* the queue that a job goes on to; NULL: none */
     char *next_after; /* ids, each followed by a line feed */
     int64_t next_delay_ms;
+
+    /* follow.c */
+    size_t handed_on; /* by its handler, and not answered yet */
+    uint64_t follows; /* its end comes after all that was handed on up to this number */
+    struct follow_refusal refusal;
+
+    /* extend.c: its job's newest data, until Redis has them */
+    char *data; /* NULL: it has */
+    size_t data_len;
+    uint64_t data_number;
+    enum { DATA_DUE, DATA_SENT, DATA_REFUSED } data_stage;
+    unsigned n_data_breaks;
+    size_t data_too_large; /* so many bytes of it are too many for this Redis; 0: they are not */
 
     /* share.c */
     char *move;                 /* its reservation: it is to move to another worker; NULL: none */
@@ -213,6 +230,8 @@ void process_tell_running(struct muster_worker *w, enum muster_stop_reason reaso
 /* ---- end.c ---- */
 /* Its handler has ended. */
 void end_by_handler(struct muster_process *p, enum muster_outcome outcome);
+/* What its end follows has been answered. */
+void end_follows(struct muster_process *p);
 /* No handler has had it: it goes back. */
 void end_unstarted(struct muster_process *p);
 /* Its bytes cannot be fetched: it fails. */
@@ -221,7 +240,7 @@ void end_unfetched(struct muster_process *p);
 void end_all_unstarted(struct muster_worker *w);
 /* Its end has counted: the process is forgotten. */
 void end_counted(struct muster_process *p);
-/* What was left to go back has gone back: of this queue, or of all for NULL. */
+/* What was to go back has gone back with the rest: of this queue, or of all for NULL. */
 void end_went_back(struct muster_worker *w, const struct served *s);
 /* The worker has stopped: ends that have not counted by now never do, and the program is told. */
 void end_tell_rest(struct muster_worker *w);

@@ -169,16 +169,16 @@ int muster_process_set_data(struct muster_process *p, const void *data, size_t l
         return MUSTER_E_TOO_BIG;
     if (!data && len > 0)
         return MUSTER_E_INVALID;
-    if (round_is_in_loop(p->worker)) {
-        extend_data(p, (struct muster_bytes){len > 0 ? data : "", len});
-        return MUSTER_OK;
-    }
     char *copy = malloc(len + 1);
     if (!copy)
         return MUSTER_E_NOMEM;
     if (len > 0)
         memcpy(copy, data, len);
-    posted_data(p, (struct muster_bytes){copy, len});
+    const struct muster_bytes own = {copy, len};
+    if (round_is_in_loop(p->worker))
+        extend_data(p, own);
+    else
+        posted_data(p, own);
     return MUSTER_OK;
 }
 

@@ -4,13 +4,14 @@
  *
  * What is enqueued within a turn of the loop goes at the end of that turn, when the link writes anyway: so nothing is
  * delayed. Neighbours for one queue go in one call, and each has its own answer. The order of the calls is kept over
- * all queues, and they go before what is said of processes afterwards: a process that has handed its work on does not
- * end before that work is there. A job that is put has a call of its own, in its place among them.
+ * all queues, as long as Redis does not forget a script of the connection. A job that is put has a call of its own, in
+ * its place among them. Ends wait for the answers: follow.c.
  *
  * It goes over the worker's data link. But if replicas or disks must confirm it, Redis executes nothing more of that
  * connection until they have, and a heartbeat behind the question would come too late. So such tasks have a connection
  * of their own, made when it is first needed. One question is under way at a time; what is enqueued meanwhile waits for
- * its answer, and then goes out together, with one question behind it.
+ * its answer, and then goes out together, with one question behind it. A call whose script Redis has forgotten is sent
+ * once more, behind the question: then the question is asked again.
  */
 #include "worker/produce.h"
 
@@ -45,12 +46,18 @@ static struct posting *take_all(struct posting **list, struct posting ***end)
     return all;
 }
 
-/* `err` is of those that are enqueued. */
+/* A job that was put before is there, too: by the same call, perhaps. */
+static bool is_there(const struct posting *posting)
+{
+    return posting->err == MUSTER_OK || (posting_is_job(posting) && posting->err == MUSTER_E_EXISTS);
+}
+
+/* `err` is of those that are there. */
 static void finish_all(struct posting *all, int err)
 {
     while (all) {
         struct posting *next = all->next;
-        if (all->err == MUSTER_OK)
+        if (err != MUSTER_OK && is_there(all))
             all->err = err;
         posting_finish(all);
         all = next;
@@ -59,10 +66,18 @@ static void finish_all(struct posting *all, int err)
 
 /* ---- calls ---- */
 
-/* The answer of a call is of all its tasks. */
-static void note_answer(struct posting *first, const struct redisReply *reply)
+/* What is sent in a run has not ended the connection by its size. */
+static int without_answer(const struct posting *first, const struct link *link)
 {
-    int err = !reply ? MUSTER_E_CONN : posting_is_job(first) ? posting_note_put(first, reply) : reply_status(reply);
+    return first->n_run == 1 && follow_is_too_large(first, link) ? MUSTER_E_TOO_BIG : MUSTER_E_CONN;
+}
+
+/* The answer of a call is of all its tasks. */
+static void note_answer(struct posting *first, const struct link *link, const struct redisReply *reply)
+{
+    int err = !reply                  ? without_answer(first, link)
+              : posting_is_job(first) ? posting_note_put(first, reply)
+                                      : reply_status(reply);
     uint64_t waiting = err == MUSTER_OK && !posting_is_job(first) ? reply_count(reply) : 0, behind = first->n_run;
     for (struct posting *one = first; behind > 0; one = one->next) {
         one->err = err;
@@ -106,11 +121,11 @@ static struct posting *send_run(struct posting *all, struct link *link, link_rep
 static void on_enqueued(const struct redisReply *reply, void *arg)
 {
     struct posting *first = arg;
-    note_answer(first, reply);
+    note_answer(first, first->worker->connection.data, reply);
     finish_all(first, MUSTER_OK);
 }
 
-void produce_say(struct muster_worker *w)
+static void send_plainly(struct muster_worker *w)
 {
     struct produce *p = &w->produce;
     if (confirm_is_wanted(&p->confirm))
@@ -129,6 +144,7 @@ void produce_say(struct muster_worker *w)
 /* ---- over a connection of its own ---- */
 
 static void send_waiting(struct muster_worker *w);
+static void ask(struct muster_worker *w);
 
 static void on_confirmed(const struct redisReply *reply, void *arg)
 {
@@ -137,6 +153,11 @@ static void on_confirmed(const struct redisReply *reply, void *arg)
     char why[256];
     int err = confirm_hear(&p->confirm, reply, NULL, why, sizeof why);
     p->is_asking = false;
+    if (p->n_unanswered > 0) {
+        if (reply)
+            ask(w);
+        return;
+    }
     if (err == MUSTER_OK)
         confirm_warn(&p->confirm, link_replicas(p->link));
     if (err != MUSTER_OK && !w->is_free_due)
@@ -148,27 +169,37 @@ static void on_confirmed(const struct redisReply *reply, void *arg)
 /* It is finished with the others, when the question about them is answered. */
 static void on_added(const struct redisReply *reply, void *arg)
 {
-    note_answer(arg, reply);
+    struct posting *first = arg;
+    struct produce *p = &first->worker->produce;
+    p->n_unanswered--;
+    note_answer(first, p->link, reply);
 }
 
-static void send_waiting(struct muster_worker *w)
+static void ask(struct muster_worker *w)
 {
     struct produce *p = &w->produce;
     struct command c = COMMAND_EMPTY;
-    if (w->is_free_due || p->is_asking || !p->waiting || !link_is_up(p->link))
-        return;
-    for (struct posting *rest, *one = take_all(&p->waiting, &p->waiting_end); one; one = rest) {
-        struct posting *last = send_run(one, p->link, on_added);
-        rest = last->next;
-        last->next = NULL;
-        *p->sent_end = one;
-        p->sent_end = &last->next;
-    }
     p->is_asking = true;
     confirm_say(&p->confirm, &c);
     if (link_call(p->link, &c, on_confirmed, w) != MUSTER_OK)
         link_break(p->link, MUSTER_E_NOMEM, "out of memory");
     command_clear(&c);
+}
+
+static void send_waiting(struct muster_worker *w)
+{
+    struct produce *p = &w->produce;
+    if (w->is_free_due || p->is_asking || !p->waiting || !link_is_up(p->link))
+        return;
+    for (struct posting *rest, *one = take_all(&p->waiting, &p->waiting_end); one; one = rest) {
+        struct posting *last = send_run(one, p->link, on_added);
+        p->n_unanswered += one->err == MUSTER_OK;
+        rest = last->next;
+        last->next = NULL;
+        *p->sent_end = one;
+        p->sent_end = &last->next;
+    }
+    ask(w);
 }
 
 static void on_up(void *arg)
@@ -182,6 +213,8 @@ static void on_down(void *arg, int err, const char *text)
     struct muster_worker *w = arg;
     struct produce *p = &w->produce;
     (void)err;
+    if (w->too_large.has_broken && link_is_up(w->connection.data))
+        too_large_ask(w);
     if (p->waiting && !w->is_free_due)
         tell_error(w, "%s", text);
     p->is_asking = false;
@@ -217,7 +250,7 @@ static void on_turn_end(evutil_socket_t fd, short what, void *arg)
     struct muster_worker *w = arg;
     struct produce *p = &w->produce;
     (void)fd, (void)what;
-    produce_say(w);
+    send_plainly(w);
     finish_all(take_all(&p->refused, &p->refused_end), MUSTER_OK);
     send_waiting(w);
 }
@@ -227,6 +260,7 @@ static void on_turn_end(evutil_socket_t fd, short what, void *arg)
 int produce_new(struct muster_worker *w, const struct url *url)
 {
     struct produce *p = &w->produce;
+    follow_new(w);
     p->waiting_end = &p->waiting;
     p->sent_end = &p->sent;
     p->refused_end = &p->refused;
@@ -242,6 +276,7 @@ void produce_close(struct muster_worker *w)
     struct produce *p = &w->produce;
     if (p->link)
         link_close(p->link);
+    finish_all(take_all(&p->sent, &p->sent_end), MUSTER_E_UNCONFIRMED);
     finish_all(take_all(&p->waiting, &p->waiting_end), MUSTER_E_CONN);
 }
 
@@ -250,6 +285,7 @@ void produce_free(struct muster_worker *w)
     struct produce *p = &w->produce;
     if (p->link)
         link_free(p->link);
+    finish_all(take_all(&p->sent, &p->sent_end), MUSTER_E_UNCONFIRMED);
     finish_all(take_all(&p->waiting, &p->waiting_end), MUSTER_E_CONN);
     finish_all(take_all(&p->refused, &p->refused_end), MUSTER_E_CONN);
     if (p->turn_end)

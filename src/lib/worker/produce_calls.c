@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/words.h"
 #include "protocol/job_put.h"
 #include "protocol/job_spec.h"
@@ -14,9 +15,19 @@
 static void accept_call(struct call *c, struct muster_worker *w)
 {
     struct posting *posting = (struct posting *)c;
+    follow_begin(posting);
     posting->err = produce_take_over(w, posting);
     if (posting->err != MUSTER_OK)
         posting_finish(posting);
+}
+
+/* What the caller is told is no answer. */
+static int take_over(struct muster_worker *w, struct posting *posting)
+{
+    int err = produce_take_over(w, posting);
+    if (err == MUSTER_OK)
+        follow_begin(posting);
+    return err;
 }
 
 /* It goes to the loop, or is gone. */
@@ -24,9 +35,11 @@ static int hand_in(struct posting *posting)
 {
     struct muster_worker *w = posting->worker;
     posting->call.run = accept_call;
+    posting->made_us = clock_us();
+    posting->handler = follow_handler(w);
     int err = posting->put.failed ? MUSTER_E_NOMEM : posting_expect_answer(posting);
     if (err == MUSTER_OK && round_is_in_loop(w))
-        err = produce_take_over(w, posting);
+        err = take_over(w, posting);
     else if (err == MUSTER_OK)
         err = calls_leave(w, &posting->call) ? MUSTER_OK : tell_error_as(w, MUSTER_E_STATE, "the worker has stopped");
     if (err != MUSTER_OK)

@@ -90,7 +90,7 @@ static void let_go(struct muster_worker *w)
         if (was_not_named(p, NULL))
             process_free(p);
     }
-    PROCESS_EACH(p, w, IS_DUE)
+    PROCESS_EACH(p, w, IS_HELD | IS_DUE)
         if (was_not_named(p, NULL))
             p->sent_before = true; /* somebody else ended it: its end must not spoil those sent together with it */
     process_tell_running(w, MUSTER_STOP_LOST, was_not_named, NULL);
@@ -130,7 +130,7 @@ static void apply(struct muster_worker *w, const struct redisReply *reply, const
     resume_apply_readback(w);
     serve_announce(w);
     turn_want_take(w); /* the round that follows goes on with queues that are being left, too */
-    if (is_new_connection)
+    if (is_new_connection || pair_should_ask(&w->connection.pair))
         heartbeat_now(w);
     if (w->state == WORKER_LEAVING)
         registration_end(w);

@@ -29,6 +29,7 @@ struct served {
     bool announcing;      /* the call that tells Redis is in flight */
     bool handlers_told;   /* LEAVING: its handlers were told to stop */
     bool leave_in_flight; /* LEAVING: the script was sent and not answered yet */
+    int n_looks;          /* calls under way that may take of it: turn.c */
     struct share share;
     uint64_t dropped_upto; /* hand-overs up to this token are void: they were given back when the queue was left */
     const struct executor *executor;

@@ -186,6 +186,7 @@ struct asked {
     struct muster_worker *worker;
     struct served *served;
     char epoch[TOKEN_LEN + 1];
+    unsigned life;
     size_t n_given_up;
     size_t n_offered;
 };
@@ -215,7 +216,7 @@ static void on_answer(const struct redisReply *reply, void *arg)
     struct script_shared answer;
     const char *damaged = NULL;
     free(arg);
-    if (memcmp(a.epoch, w->caller.epoch, sizeof a.epoch) != 0)
+    if (memcmp(a.epoch, w->caller.epoch, sizeof a.epoch) != 0 || a.life != a.served->share.life)
         return;
     a.served->share.in_flight = false;
     a.served->share.asks_again = true; /* unless the answer says otherwise */
@@ -282,7 +283,8 @@ static void ask(struct muster_worker *w, struct served *s)
     size_t n = 0;
     const char **tokens = list_offers(w, s, &n);
     if (a && tokens) {
-        *a = (struct asked){.worker = w, .served = s, .n_given_up = share->n_given_up, .n_offered = n};
+        *a = (struct asked){
+            .worker = w, .served = s, .life = share->life, .n_given_up = share->n_given_up, .n_offered = n};
         memcpy(a->epoch, w->caller.epoch, sizeof a->epoch);
         script_share(&c, &w->root, &w->caller,
                      &(struct script_share){.queue = s->name,
@@ -305,7 +307,7 @@ void share_go_on(struct muster_worker *w)
 {
     for (size_t i = 0; i < w->n_served; i++) {
         struct served *s = w->served[i];
-        if (s->share.is_wanted && !s->share.in_flight && connection_can_call(w))
+        if (s->serving == SERVING && s->share.is_wanted && !s->share.in_flight && connection_can_call(w))
             ask(w, s);
     }
 }
@@ -334,6 +336,7 @@ void share_forget(struct served *s)
     drop_given_up(&s->share, s->share.n_given_up);
     s->share.in_flight = s->share.is_wanted = s->share.is_on = s->share.asks_again = s->share.was_unheard = false;
     s->share.runs = s->share.hands = s->share.mine = 0;
+    s->share.life++;
 }
 
 void share_free(struct served *s)

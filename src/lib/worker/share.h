@@ -21,6 +21,7 @@ struct share {
     bool is_on;   /* the last heartbeat said so */
     size_t place; /* of the queue in that heartbeat's call */
     bool in_flight;
+    unsigned life;              /* of the queue here: an answer of a former one means nothing */
     bool was_unheard;           /* the last answer was lost: it may have reserved something */
     bool is_wanted;             /* the script is to be called in the next round */
     bool asks_again;            /* at the next heartbeat, although nothing may have changed */

@@ -88,8 +88,9 @@ static void check_drained(struct muster_worker *w)
         worker_stopped(w);
     } else if (is_over && clock_ms() >= w->stop.leave_before_ms) {
         stop_too_late(w);
-    } else if (w->state == WORKER_DRAINING && process_count(w, IS_DUE | IS_SENT) == 0 && w->turns.in_flight == 0 &&
-               !w->turns.must_state_hands && (process_count(w, IS_RUNNING) == 0 || is_over)) {
+    } else if (w->state == WORKER_DRAINING && process_count(w, IS_HELD | IS_DUE | IS_SENT) == 0 &&
+               w->turns.in_flight == 0 && !w->turns.must_state_hands &&
+               (process_count(w, IS_RUNNING) == 0 || is_over)) {
         worker_enter(w, WORKER_LEAVING);
     }
 }

@@ -39,14 +39,38 @@ static bool may_end(const struct muster_process *p, enum byte_limits_way way, ui
     return byte_limits_may_end(&p->worker->too_large.limits, way, n_bytes);
 }
 
-/* Its failure says what it was; the program is told of it as long as the process is there. */
-static void give_up(struct muster_process *p, const char *what, uint64_t n_bytes)
+void too_large_tell(struct muster_process *p, enum size_limit_thing thing, uint64_t n_bytes)
 {
-    char message[SIZE_LIMIT_WORDS], text[SIZE_LIMIT_LINE];
-    size_limit_words(message, what, n_bytes);
-    size_limit_line(text, muster_process_id(p), message);
-    muster_process_set_failure(p, FAILURE_GROUP_TOO_LARGE, message);
-    tell_event(p->worker, MUSTER_EVENT_REFUSED, MUSTER_E_TOO_BIG, text, NULL);
+    char words[SIZE_LIMIT_WORDS], line[SIZE_LIMIT_LINE];
+    size_limit_words(words, thing, n_bytes);
+    size_limit_line(line, muster_process_id(p), words);
+    tell_event(p->worker, MUSTER_EVENT_REFUSED, MUSTER_E_TOO_BIG, line, NULL);
+}
+
+void too_large_set_failure(struct muster_process *p, enum size_limit_thing thing, uint64_t n_bytes)
+{
+    char words[SIZE_LIMIT_WORDS];
+    size_limit_words(words, thing, n_bytes);
+    muster_process_set_failure(p, FAILURE_GROUP_TOO_LARGE, words);
+}
+
+void too_large_give_up(struct muster_process *p, enum size_limit_thing thing, uint64_t n_bytes)
+{
+    too_large_set_failure(p, thing, n_bytes);
+    too_large_tell(p, thing, n_bytes);
+}
+
+/* Where Redis says its limits, one break is enough: nothing above them ever comes through. */
+bool too_large_request(struct muster_worker *w, const struct link *link, size_t n_bytes, unsigned *n_breaks)
+{
+    struct too_large *t = &w->too_large;
+    if (n_bytes < COMMAND_LARGE)
+        return false;
+    t->has_broken = true;
+    *n_breaks += link_was_alone(link);
+    if (t->limits.how == BYTE_LIMITS_KNOWN && t->limits.request > 0 && n_bytes >= t->limits.request)
+        return true;
+    return *n_breaks >= SIZE_LIMIT_BREAKS && byte_limits_may_end(&t->limits, BYTE_LIMITS_REQUEST, n_bytes);
 }
 
 static bool has_broken_too_often(struct muster_process *p)
@@ -72,7 +96,7 @@ int too_large_take_most(const struct muster_worker *w, struct muster_process *co
 
 static void fail_for_result(struct muster_process *p)
 {
-    give_up(p, "result", p->result_len);
+    too_large_give_up(p, LARGE_RESULT, p->result_len);
     free(p->result);
     p->result = NULL;
     p->result_len = 0;
@@ -116,7 +140,7 @@ bool too_large_task(struct muster_process *p, uint64_t n_bytes)
     p->n_broken = 0;
     if (n_bytes < COMMAND_LARGE || !may_end(p, BYTE_LIMITS_ANSWER, n_bytes))
         return false;
-    give_up(p, p->kind == PROCESS_JOB ? "record" : "task", n_bytes);
+    too_large_give_up(p, p->kind == PROCESS_JOB ? LARGE_RECORD : LARGE_TASK, n_bytes);
     end_unfetched(p);
     return true;
 }

@@ -5,6 +5,7 @@
 #ifndef TOO_LARGE_H
 #define TOO_LARGE_H
 
+#include "protocol/size_limit.h"
 #include "redis/byte_limits.h"
 #include "worker/process.h"
 
@@ -21,6 +22,14 @@ int too_large_take_most(const struct muster_worker *w, struct muster_process *co
 /* These ends went in one call, which had this error. True: one of them brings no result any more, but has failed. */
 bool too_large_end(struct muster_process *const *ends, size_t n_ends, int err);
 
+/* So many bytes of this are too large, and it fails: the program is told; its failure says so; both. Only the last two
+ * write into the process, which must have ended. */
+void too_large_tell(struct muster_process *p, enum size_limit_thing thing, uint64_t n_bytes);
+void too_large_set_failure(struct muster_process *p, enum size_limit_thing thing, uint64_t n_bytes);
+void too_large_give_up(struct muster_process *p, enum size_limit_thing thing, uint64_t n_bytes);
+/* A request of so many bytes had no answer, and is counted in `n_breaks` if it was alone on this link. True: this Redis does
+ * not let it through. */
+bool too_large_request(struct muster_worker *w, const struct link *link, size_t n_bytes, unsigned *n_breaks);
 /* What it is had no answer. */
 void too_large_note_break(struct muster_process *p);
 /* It has ended so many connections that its length is asked for first. */

@@ -11,14 +11,14 @@
  * those may have found nothing and made the worker idle, and a hand-over may have come and ended since. Asking for too
  * much does no harm, because the script counts the hands itself.
  *
- * A call names at most QUEUES_MAX queues, so that a worker of many queues does not hold up Redis. If they do not fill its
- * hands, the next call goes on behind them, until all were looked at: only then the worker is idle on all of them. As soon
- * as a call has brought all that it asked for, the next one begins anew. A reason to take that comes meanwhile does not
- * begin anew, or the last queues might never be looked at: another look follows this one.
+ * A call names at most QUEUES_MAX queues, not to hold up Redis. If they do not fill the hands, the next call goes on behind
+ * them, until all were looked at: only then the worker is idle on all of them. When a call has brought all that it asked
+ * for, the next one begins anew. A reason to take that comes meanwhile does not, or the last queues might never be looked
+ * at: another look follows this one.
  *
- * If an end may have been counted already, the script takes every end of that call by itself (ENDS_ONE_BY_ONE). This
- * concerns ends that were sent before without an answer, those of processes that were lost, and all while a read-back
- * is in flight. Otherwise: if one finish of a batch is no longer the worker's, none can be confirmed.
+ * If an end may have been counted already, the script takes every end of that call by itself (ENDS_ONE_BY_ONE): ends that
+ * were sent before without an answer, those of lost processes, and all while a read-back is in flight. Otherwise: if one
+ * finish of a batch is no longer the worker's, none can be confirmed.
  *
  * An end without an answer is unknown: it is sent again after the next connection was read back. An end that is refused
  * (loading, busy, full) is sent again after a pause; an end whose queue is damaged, after the next heartbeat.
@@ -64,6 +64,13 @@ void turn_want_take(struct muster_worker *w)
     round_due(w);
 }
 
+/* The queues that it may take of must not be left before its answer: leave.c. */
+static void count_looks(struct turn *t, int by)
+{
+    for (size_t i = 0; i < t->n_served; i++)
+        t->served[i]->n_looks += by;
+}
+
 static void free_turn(struct turn *t)
 {
     free(t->served);
@@ -90,7 +97,7 @@ static void send_again(struct turn *t, int err)
     t->worker->turns.wants_take = true;
 }
 
-/* An end whose status is missing did not count. */
+/* Without a status it did not count. */
 static int status_at(const struct redisReply *statuses, size_t i)
 {
     const struct redisReply *status = reply_at(statuses, i);
@@ -115,23 +122,6 @@ static void settle_end(struct muster_process *p, int status)
         end_uncounted(p, status);
 }
 
-static void accept_taken_task(struct muster_worker *w, struct served *s, const struct script_take *take, size_t k)
-{
-    uint64_t token = take->first_token + k;
-    accept_task(w, s, token, reply_bytes(reply_at(take->tasks, k)));
-    struct muster_process *p = take->is_suspect ? process_find(w, token) : NULL;
-    if (p)
-        suspect_note(p);
-}
-
-static size_t accept_tasks(struct muster_worker *w, struct served *s, const struct script_take *take)
-{
-    for (size_t k = 0; k < reply_len(take->tasks); k++)
-        if (reply_kind(reply_at(take->tasks, k)) == REPLY_TEXT)
-            accept_taken_task(w, s, take, k);
-    return reply_len(take->tasks);
-}
-
 /* Returns how many were taken. */
 static size_t accept_taken(struct turn *t, const struct redisReply *reply, const struct script_turned *turned)
 {
@@ -142,9 +132,8 @@ static size_t accept_taken(struct turn *t, const struct redisReply *reply, const
             continue;
         struct served *s = t->served[take.place];
         trace_line(TRACE_WAKE, "took %zu of %s", take.job ? 1 : reply_len(take.tasks), s->name);
-        if (take.job)
-            accept_job(t->worker, s, take.first_token, take.job, take.record);
-        n += take.job ? 1 : accept_tasks(t->worker, s, &take);
+        accept_take(t->worker, s, &take);
+        n += take.job ? 1 : reply_len(take.tasks);
     }
     return n;
 }
@@ -205,6 +194,7 @@ static void on_turned(const struct redisReply *reply, void *arg)
     struct script_turned answer;
     w->turns.in_flight--;
     w->turns.takes_in_flight -= t->want;
+    count_looks(t, -1);
     if (memcmp(t->epoch, w->caller.epoch, sizeof t->epoch) != 0) {
         free_turn(t); /* of a former life: its processes are gone */
         round_due(w);
@@ -293,15 +283,15 @@ static int send_turn(struct muster_worker *w, struct turn *t, enum script_ends h
                 &(struct script_turn){.want = t->want, .how = how, .queues = queues, .n_queues = t->n_served});
     turn_ends_say(&c, t->ends, t->n_ends);
     c.is_heavy = t->want > 0;
-    produce_say(w); /* a process that has handed its work on ends after that */
     int err = link_script(w->connection.data, &c, on_turned, t);
     command_clear(&c);
     free(queues);
     return err;
 }
 
-static void note_sent(struct muster_worker *w, const struct turn *t)
+static void note_sent(struct muster_worker *w, struct turn *t)
 {
+    count_looks(t, 1);
     for (size_t i = 0; i < t->n_ends; i++) {
         if (!turn_ends_is_move(t->ends[i]))
             share_let_go(t->ends[i]); /* the call that says so follows this one, so both counts are soon right */

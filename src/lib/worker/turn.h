@@ -102,9 +102,18 @@ void posted_forget(struct muster_process *p);
 void posted_take(struct muster_worker *w);
 
 /* ---- extend.c ---- */
-/* Sends a progress note, or its job's new data, at once. */
+/* Sends a progress note at once. */
 void extend_note(struct muster_process *p, const char *note);
+/* Its job's new data, which are extend.c's from now on: sent at once, and again until Redis has them or newer ones. */
 void extend_data(struct muster_process *p, struct muster_bytes data);
+/* Redis does not have its newest data yet, and its end waits for that. */
+bool extend_holds(const struct muster_process *p);
+/* It ends: without its newest data it goes back, and with such as are too large it fails. */
+void extend_settle(struct muster_process *p);
+/* In a round: sends the data that are due. */
+void extend_go_on(struct muster_worker *w);
+/* A heartbeat was answered: what was refused is tried again. */
+void extend_try_again(struct muster_worker *w);
 
 /* ---- limit.c ---- */
 /* From now on; 0: none any more. */

@@ -9,12 +9,14 @@
  *   2. Message or read-back: the first one brings the token into the table, the other one finds it there (accept.c). It
  *      may have ended in between. So the read-back answers the last token N, and later messages up to N are dropped.
  *   3. The read-back finds a message that was lost (readback.c).
- *   4. In doubt a message is taken up like any other; nothing starts then anyway. If it were dropped, one that comes
+ *   4. Until the server of the data connection has counted this subscription as a receiver, a message is only a reason
+ *      for a read-back: it may come by a replica, and tell of what nobody was handed (connection.c).
+ *   5. In doubt a message is taken up like any other; nothing starts then anyway. If it were dropped, one that comes
  *      between the read-back that ends the doubt and its answer would be missed until the next heartbeat, and the order
  *      would be lost with it.
- *   5. A cancel is told by a message too, and again with every heartbeat and read-back (marks.c).
- *   6. Messages of another epoch belong to another life of this id: not ours.
- *   7. The own channel is a sharded one: in a cluster the count of its receivers is right where the scripts run, and no
+ *   6. A cancel is told by a message too, and again with every heartbeat and read-back (marks.c).
+ *   7. Messages of another epoch belong to another life of this id: not ours.
+ *   8. The own channel is a sharded one: in a cluster the count of its receivers is right where the scripts run, and no
  *      other node pays for it. The queues' channels are classic ones, because foreign programs publish there.
  */
 #include "worker/wake.h"
@@ -110,6 +112,10 @@ static void apply_hand_over(struct muster_worker *w, const char *text, size_t le
     if (!parse(w, text, len, &h) || h.token <= h.served->dropped_upto || h.token <= w->readback.last_token ||
         w->stop.drain_is_over || process_find(w, h.token))
         return; /* after the drain it goes back with the rest */
+    if (!w->connection.pair.is_here) {
+        readback_ask(w);
+        return;
+    }
     trace_line(TRACE_WAKE, "handed over: process %.*s of %s, %zu bytes%s", TOKEN_LEN, text + 1 + TOKEN_LEN,
                h.served->name, h.task.len, *text != 'T' ? " (to be fetched)" : "");
     figures_add(&w->figures.wakes_message, 1);

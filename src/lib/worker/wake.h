@@ -10,6 +10,7 @@
 #include "worker/process.h"
 
 struct event;
+struct script_take;
 
 struct wake {
     struct event *hint_timer; /* a take that a foreign producer's announcement asked for */
@@ -47,6 +48,8 @@ void readback_forget(struct muster_worker *w);
 void accept_task(struct muster_worker *w, struct served *s, uint64_t token, struct muster_bytes task);
 void accept_job(struct muster_worker *w, struct served *s, uint64_t token, const char *id,
                 const struct redisReply *record);
+/* All that a take has brought of this queue. */
+void accept_take(struct muster_worker *w, struct served *s, const struct script_take *take);
 /* Only its token came: the rest is fetched, again if it is on its way. NULL: it was not taken up. */
 struct muster_process *accept_token(struct muster_worker *w, struct served *s, uint64_t token, enum process_kind kind);
 

@@ -27,6 +27,7 @@
  *   too_large.c         what Redis does not let through for its size
  *   marks.c             which processes were cancelled; ended.c: which ones their own commands have ended
  *   calls.c             what other threads have the loop do; own_thread.c: the loop on a thread of its own
+ *   follow.c            ends wait for what was handed on before them
  *   produce.c           enqueueing and putting, over the data link or a third connection; produce_calls.c: what the
  *                       program calls for it; posting.c: a task or job on its way
  *   figures.c           what it has counted, for any thread; pulse.c: the program is called from time to time
@@ -155,6 +156,8 @@ struct muster_worker {
     struct stop stop;
     struct burst burst;
     struct produce produce;
+    struct follow follow;
+    bool is_data_due; /* extend.c: of a process at least */
     struct pulse pulse;
     struct tell tell;
     struct worker_figures figures;

@@ -149,6 +149,7 @@ export default async function job(view) {
             card('Record', record(row), { kind: 'aside' })));
     }
     view.on('job', (event) => encOf(event, 'id') === enc && load());
+    view.on('hearing', (state) => state.heard && load()); // what came before was perhaps missed
     view.every(LOOK_MS, load);
     await load();
 }

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is handed on, and the ends that follow it: see follow.c.
+ */
+#ifndef FOLLOW_H
+#define FOLLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+struct link;
+struct muster_process;
+struct muster_worker;
+struct posting;
+TAILQ_HEAD(posting_queue, posting);
+
+struct follow {
+    uint64_t last_number;
+    struct posting_queue of_handlers, elsewhere; /* not answered yet, by their numbers */
+    size_t broken_bytes;                         /* of what had no answer last, and how often it was alone then */
+    unsigned n_breaks;
+};
+
+/* Why something that an end follows is not there. Begin with 0. */
+struct follow_refusal {
+    int err;
+    bool is_own;      /* the process' own handler has handed it on */
+    int64_t until_us; /* who ends the process later was told, and decides */
+    size_t n_bytes;
+};
+
+void follow_new(struct muster_worker *w);
+
+/* ---- any thread ---- */
+/* A handler begins on this thread; NULL: it has returned. */
+void follow_enter_handler(const struct muster_process *p);
+/* The token of the process of `w` whose handler runs on this thread; 0: none does. */
+uint64_t follow_handler(const struct muster_worker *w);
+
+/* ---- the loop's thread ---- */
+/* The loop has it. */
+void follow_begin(struct posting *posting);
+/* It is answered; tell its function after this. */
+void follow_end(struct posting *posting);
+/* It had no answer on this link. True: it is too large for this Redis. */
+bool follow_is_too_large(const struct posting *posting, const struct link *link);
+
+/* The process ends: is there something yet that must come first? */
+bool follow_must_wait(struct muster_process *p);
+/* Nothing has to come first any more. If something did not come, its outcome may become another one. True: it goes back
+ * for a reason that passes with time, so the next heartbeat is soon enough. */
+bool follow_settle(struct muster_process *p);
+/* In a round: ends that waited go on. */
+void follow_go_on(struct muster_worker *w);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One answer of a call is a refusal, each in turn, with all others as Redis gives them. Whatever the call makes of it,
+ * those that come after it, on the same client, have their own answers, and not those of a call before.
+ */
+#include <string.h>
+
+#include "blocking_calls.h"
+#include "hostile_server.h"
+#include "script_world.h"
+
+#define LEASED_MAX 64
+
+static const char *const refusals[] = {
+    "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n",
+    "-NOPERM this user has no permissions to run that command\r\n",
+    "-OOM command not allowed when used memory > 'maxmemory'.\r\n",
+    "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n",
+};
+
+struct stage {
+    struct scene *scene;
+    struct script_world world;
+    struct hostile_server redis;
+    struct muster_client *client;
+    char leased[LEASED_MAX];
+};
+
+static struct stage *begin(struct scene *s)
+{
+    static struct stage t;
+    t = (struct stage){.scene = s};
+    script_world_make(&t.world, s);
+    script_world_keep(&t.world);
+    snprintf(t.leased, sizeof t.leased, ".lease:%s:q", t.world.leased);
+    hostile_server_start(&t.redis, s->server->dir, &(struct hostile_spec){.relay_to = s->server->socket});
+    const struct muster_client_options o = {.size = sizeof o, .url = t.redis.url, .prefix = s->prefix};
+    assert_ok(muster_client_new(&t.client, &o));
+    return &t;
+}
+
+static void end(struct stage *t)
+{
+    muster_client_free(t->client);
+    hostile_server_stop(&t->redis);
+    script_world_end(&t->world);
+}
+
+static int keep_data(const struct muster_job *job, void *arg)
+{
+    *(size_t *)arg += strlen(job->id) + job->data.len;
+    return 0;
+}
+
+/* What calls of several kinds answer, in a row that tells them apart. */
+struct look {
+    int errs[6]; /* with no padding behind them: looks are compared as bytes */
+    uint64_t length, none, counts[MUSTER_JOB_STATE_COUNT];
+    size_t data;
+    int64_t ms;
+};
+
+static struct look look_with(struct muster_client *c)
+{
+    struct look l = {0};
+    static const char *const id = "waiting";
+    l.errs[0] = muster_lease_finish(c, ".lease:00000000001:q", NULL);
+    l.errs[1] = muster_queue_length(c, "q", &l.length);
+    l.errs[2] = muster_client_time(c, &l.ms);
+    l.errs[3] = muster_job_get(c, &id, 1, keep_data, &l.data);
+    l.errs[4] = muster_job_counts(c, "q", l.counts);
+    l.errs[5] = muster_queue_length(c, "none", &l.none);
+    l.ms = l.ms > 0; /* it goes on */
+    return l;
+}
+
+static void assert_own_answers(struct stage *t, const char *name, uint64_t nth, const char *refusal)
+{
+    struct look own, other = look_with(t->scene->client), before;
+    do { /* what is due moves meanwhile */
+        before = other;
+        own = look_with(t->client);
+        other = look_with(t->scene->client);
+    } while (memcmp(&before, &other, sizeof other) != 0);
+    if (memcmp(&own, &other, sizeof own) == 0)
+        return;
+    for (size_t i = 0; i < N_OF(own.errs); i++)
+        if (own.errs[i] != other.errs[i])
+            fail_msg("after %s with its answer %d refused (%.20s), look %d: %s instead of %s", name, (int)nth, refusal,
+                     (int)i, muster_err_name(own.errs[i]), muster_err_name(other.errs[i]));
+    fail_msg("after %s with its answer %d refused (%.20s): another's answer", name, (int)nth, refusal);
+}
+
+/* Returns whether the call asks for so many. */
+static bool refuse_one(struct stage *t, const struct blocking_call *call, uint64_t nth, const char *refusal)
+{
+    script_world_restore(&t->world);
+    snprintf(t->redis.counts->refusal, sizeof t->redis.counts->refusal, "%s", refusal);
+    t->redis.counts->refuses_in = nth;
+    (void)call->run(t->client, t->leased);
+    bool was_refused = atomic_exchange(&t->redis.counts->refuses_in, 0) == 0;
+    assert_own_answers(t, call->name, nth, refusal);
+    return was_refused;
+}
+
+/* ---- enqueueing ---- */
+
+#define MANY 3000
+
+struct adding {
+    size_t n;
+    bool at_front;
+};
+
+/* Returns whether the call asks for so many. */
+static bool refuse_adding(struct stage *t, const struct adding *adding, uint64_t nth, const char *refusal)
+{
+    static struct muster_bytes tasks[MANY];
+    const struct muster_enqueue_options o = {.size = sizeof o, .at_front = adding->at_front};
+    uint64_t waiting = 0;
+    for (size_t i = 0; i < adding->n; i++)
+        tasks[i] = (struct muster_bytes){"t", 1};
+    raw_do(t->scene->server->redis, "DEL %s:queues:many", t->scene->prefix);
+    assert_ok(muster_task_enqueue(t->client, "many", "t", 1, NULL)); /* so that the next one may go plainly */
+    snprintf(t->redis.counts->refusal, sizeof t->redis.counts->refusal, "%s", refusal);
+    t->redis.counts->refuses_in = nth;
+    int err = muster_task_enqueue_many(t->client, "many", tasks, adding->n, &o, &waiting);
+    bool was_refused = atomic_exchange(&t->redis.counts->refuses_in, 0) == 0;
+    int64_t added = raw_int(t->scene->server->redis, "LLEN %s:queues:many", t->scene->prefix) - 1;
+    bool is_all = added == (int64_t)adding->n;
+    if (is_all != (err == MUSTER_OK) || (adding->n <= MUSTER_ENQUEUE_ATOMIC_TASKS && !is_all && added != 0))
+        fail_msg("%d tasks, answer %d refused (%.20s): %s, and %d of them are there", (int)adding->n, (int)nth, refusal,
+                 muster_err_name(err), (int)added);
+    if (is_all && waiting != adding->n + 1)
+        fail_msg("%d tasks, answer %d refused: %d wait", (int)adding->n, (int)nth, (int)waiting);
+    return was_refused;
+}
+
+static void an_enqueue_that_is_refused_is_told_so_and_no_other_one(void **state)
+{
+    static const struct adding ways[] = {{1, false}, {1, true}, {2, false}, {MANY, false}, {MANY, true}};
+    struct stage *t = begin(*state);
+    raw_do(t->scene->server->redis, "HSET %s:queue:many listen 99999999999999", t->scene->prefix);
+    for (size_t w = 0; w < N_OF(ways); w++)
+        for (size_t r = 0; r < N_OF(refusals); r++)
+            for (uint64_t nth = 1; refuse_adding(t, &ways[w], nth, refusals[r]); nth++)
+                ;
+    end(t);
+}
+
+/* ---- all calls ---- */
+
+/* It looks at Redis for a second. */
+static bool is_slow(const struct blocking_call *call)
+{
+    return strcmp(call->name, "muster_client_advise") == 0;
+}
+
+static void each_call_has_its_own_answers_whatever_was_refused_before(void **state)
+{
+    struct stage *t = begin(*state);
+    for (size_t i = 0; i < n_blocking_calls; i++)
+        for (size_t r = 0; r < N_OF(refusals); r++)
+            for (uint64_t nth = is_slow(&blocking_calls[i]) ? r + 1 : 1;
+                 refuse_one(t, &blocking_calls[i], nth, refusals[r]);
+                 nth += is_slow(&blocking_calls[i]) ? N_OF(refusals) : 1)
+                ;
+    end(t);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        live_test(an_enqueue_that_is_refused_is_told_so_and_no_other_one),
+        live_test(each_call_has_its_own_answers_whatever_was_refused_before),
+    };
+    return scene_run(tests, argc, argv);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A cluster's URL whose node is another server's address by now: a node that was replaced, whose address is used anew.
+ * Whoever has found the cluster once does not take that server for it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster_scene.h"
+#include "live_worker.h"
+#include "proxy.h"
+
+#define TTL_MS 1500
+
+struct seed {
+    struct proxy proxy;
+    struct redis_server lone;
+    char url[64];
+};
+
+/* The URL's node is the owner of the namespace's slot, or one that leads to it. */
+static void begin(struct seed *seed, const struct scene *s, bool is_owner)
+{
+    redis_server_start(&seed->lone, &(struct redis_server_options){.tcp = true});
+    const int port = redis_server_free_port();
+    proxy_start_tcp(&seed->proxy, port, cluster.nodes[(cluster_scene_owner(s) + !is_owner) % MASTERS].port);
+    snprintf(seed->url, sizeof seed->url, "redis+cluster://127.0.0.1:%d", port);
+}
+
+static void assert_lone_is_empty(struct seed *seed)
+{
+    assert_int_equal(raw_int(seed->lone.redis, "DBSIZE"), 0);
+    proxy_stop(&seed->proxy);
+    redis_server_remove(&seed->lone);
+}
+
+/* Its address is another server's from now on, and all connections to the owner end. */
+static void use_anew(struct seed *seed, struct scene *s)
+{
+    char to[16];
+    snprintf(to, sizeof to, ":%d", seed->lone.port);
+    proxy_lead(&seed->proxy, to);
+    proxy_cut(&seed->proxy, PROXY_BOTH);
+    raw_do(s->server->redis, "CLIENT KILL TYPE pubsub");
+    raw_do(s->server->redis, "CLIENT KILL TYPE normal SKIPME yes");
+}
+
+static void a_client_does_not_put_into_it(void **state)
+{
+    struct scene *s = *state;
+    struct seed seed;
+    struct muster_client *c;
+    begin(&seed, s, true);
+    assert_ok(muster_client_new(&c, &(struct muster_client_options){.size = sizeof(struct muster_client_options),
+                                                                    .url = seed.url,
+                                                                    .prefix = s->prefix}));
+    assert_ok(muster_task_enqueue(c, "q", "one", 3, NULL));
+    use_anew(&seed, s);
+    assert_ok(muster_task_enqueue(c, "q", "two", 3, NULL));
+    assert_int_equal(scene_waiting(s, "q"), 2);
+    muster_client_free(c);
+    assert_lone_is_empty(&seed);
+}
+
+static void a_worker_does_not_register_there(void **state)
+{
+    struct scene *s = *state;
+    struct seed seed;
+    begin(&seed, s, false);
+    struct live_worker *w =
+        live_worker_idle(s, &(struct worker_spec){.id = "w", .url = seed.url, .ttl_ms = TTL_MS, .queues = {{"q", 0}}});
+    use_anew(&seed, s);
+    scene_await_events(s, MUSTER_EVENT_UP, "w", 1);
+    scene_enqueue(s, "q", "t");
+    scene_await_starts(s, 1);
+    live_worker_stop(s, w, 0);
+    assert_lone_is_empty(&seed);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cluster_test(a_client_does_not_put_into_it),
+                                       cluster_test(a_worker_does_not_register_there)};
+    return testing_run(tests, cluster_scene_start, cluster_scene_stop, argc, argv);
+}

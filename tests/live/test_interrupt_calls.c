@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * No interrupt is lost, and none ends two calls: each call that blocks is interrupted while it waits for each of its
+ * answers in turn. It says E_INTERRUPTED, or the interrupt is there for the next call.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "blocking_calls.h"
+#include "hostile_server.h"
+#include "script_world.h"
+
+#define LEASED_MAX 64
+
+struct stage {
+    struct scene *scene;
+    struct script_world world;
+    struct hostile_server redis;
+    struct muster_client *client;
+    char leased[LEASED_MAX];
+};
+
+static void begin(struct stage *t, struct scene *s, const char *parameters)
+{
+    char url[160];
+    *t = (struct stage){.scene = s};
+    script_world_make(&t->world, s);
+    raw_do(s->server->redis, "HSET %s:queue:q listen 99999999999999", s->prefix); /* what is pushed is told */
+    script_world_keep(&t->world);
+    snprintf(t->leased, sizeof t->leased, ".lease:%s:q", t->world.leased);
+    hostile_server_start(&t->redis, s->server->dir, &(struct hostile_spec){.relay_to = s->server->socket});
+    snprintf(url, sizeof url, "%s%s", t->redis.url, parameters);
+    const struct muster_client_options o = {.size = sizeof o, .url = url, .prefix = s->prefix};
+    assert_ok(muster_client_new(&t->client, &o));
+}
+
+static void end(struct stage *t)
+{
+    muster_client_free(t->client);
+    hostile_server_stop(&t->redis);
+    script_world_end(&t->world);
+}
+
+struct flight {
+    struct stage *stage;
+    const struct blocking_call *call;
+    uint64_t held_before;
+    atomic_bool has_returned;
+    int err;
+};
+
+static void *fly(void *arg)
+{
+    struct flight *f = arg;
+    f->err = f->call->run(f->stage->client, f->stage->leased);
+    atomic_store(&f->has_returned, true);
+    return NULL;
+}
+
+static bool is_held_or_over(void *arg)
+{
+    struct flight *f = arg;
+    return f->stage->redis.counts->held > f->held_before || atomic_load(&f->has_returned);
+}
+
+/* Returns whether the call asks for so many. */
+static bool interrupt_one(struct stage *t, const struct blocking_call *call, uint64_t nth)
+{
+    struct flight f = {.stage = t, .call = call, .held_before = t->redis.counts->held};
+    pthread_t thread;
+    script_world_restore(&t->world);
+    t->redis.counts->holds_in = nth;
+    assert_int_equal(pthread_create(&thread, NULL, fly, &f), 0);
+    wait_until(is_held_or_over, &f, SOON_MS);
+    bool was_held = t->redis.counts->held > f.held_before;
+    t->redis.counts->holds_in = 0;
+    if (was_held)
+        assert_ok(muster_client_interrupt(t->client));
+    pthread_join(thread, NULL);
+    int is_left = muster_client_interrupt_take_back(t->client);
+    if (was_held && is_left == (f.err == MUSTER_E_INTERRUPTED))
+        fail_msg("%s was interrupted at its answer %d: it says %s, and the interrupt is %s", call->name, (int)nth,
+                 muster_err_name(f.err), is_left ? "still there" : "lost");
+    return was_held;
+}
+
+/* Where the last enqueue has left tasks waiting, the next one goes plainly. */
+static void make_busy(struct stage *t, const struct blocking_call *call)
+{
+    if (strcmp(call->name, "muster_task_enqueue") != 0)
+        return;
+    script_world_restore(&t->world);
+    (void)call->run(t->client, t->leased);
+}
+
+static void interrupt_each(struct scene *s, const char *parameters)
+{
+    static struct stage t;
+    begin(&t, s, parameters);
+    for (size_t i = 0; i < n_blocking_calls; i++) {
+        const struct blocking_call *call = &blocking_calls[i];
+        const uint64_t step = strcmp(call->name, "muster_client_advise") == 0 ? 8 : 1; /* it looks for a second */
+        make_busy(&t, call);
+        for (uint64_t nth = 1; interrupt_one(&t, call, nth); nth += step)
+            make_busy(&t, call);
+    }
+    end(&t);
+}
+
+static void no_interrupt_is_lost_in_any_call(void **state)
+{
+    interrupt_each(*state, "");
+}
+
+static void none_is_lost_while_a_replica_is_asked(void **state)
+{
+    interrupt_each(*state, "?replicas=1,2000");
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        live_test(no_interrupt_is_lost_in_any_call),
+        live_test(none_is_lost_while_a_replica_is_asked),
+    };
+    return scene_run(tests, argc, argv);
+}
