@@ -179,7 +179,7 @@ static const struct opt options[] = {
     [HANDS] = {.letter = 'c',
                .kind = OPT_COUNT,
                .argument = "N",
-               .help = "hands: how many tasks run at once, over all queues",
+               .help = "hands: how many tasks run at once, over all queues; with --print at most 64",
                .fallback = "1",
                .min = 1,
                .max = MUSTER_HANDS_MAX},
@@ -364,6 +364,14 @@ static void pass_on_connection(const struct call *call)
     }
 }
 
+/* Each hand that prints needs a thread, and prints while no other one does. */
+#define PRINTING_HANDS_MAX 64
+static int hands_of(const struct call *call)
+{
+    int hands = (int)call->own[HANDS].number;
+    return call->rest || hands < PRINTING_HANDS_MAX ? hands : PRINTING_HANDS_MAX;
+}
+
 /* Complains itself if there can be none. Returns an exit code. */
 static int make_worker(const struct call *call, struct work_story *story)
 {
@@ -376,7 +384,7 @@ static int make_worker(const struct call *call, struct work_story *story)
         CONNECTION_OPTIONS(&connection),
         .id = call->own[ID].text,
         .ttl_ms = (int)call->own[TTL].number,
-        .hands = (int)call->own[HANDS].number,
+        .hands = hands_of(call),
         .prefetch = (int)call->own[PREFETCH].number,
         .permanent = call->own[PERMANENT].set,
         .resume = call->own[RESUME].set,
@@ -387,6 +395,7 @@ static int make_worker(const struct call *call, struct work_story *story)
         .on_limit =
             call->own[ON_LIMIT].set ? (enum muster_outcome)find_on_limit(call->own[ON_LIMIT].text) : MUSTER_FINISH,
         .on_doubt = (enum muster_on_doubt)find_on_doubt(call->own[ON_DOUBT].text),
+        .threads = call->rest ? 0 : hands_of(call), /* which print: work_print.c */
         .drain_ms = drain_ms,
         .on_event = work_story_event,
         .on_end = story->log.form == WORK_LOG_NONE ? NULL : work_story_end,
@@ -415,10 +424,12 @@ static int64_t pulse_ms(const struct status *status)
     return watchdog_ms > 0 && watchdog_ms < STATUS_BEAT_MS ? watchdog_ms : STATUS_BEAT_MS;
 }
 
-/* A log that is read slowly must not cost the registration: as with --print. */
+/* A log that is read slowly must not cost the registration, nor hold up a stop. */
+#define PATIENCE_MAX_MS 500
 static int patience_ms(const struct call *call)
 {
-    return (int)call->own[TTL].number / 6;
+    int of_ttl_ms = (int)call->own[TTL].number / 6;
+    return of_ttl_ms < PATIENCE_MAX_MS ? of_ttl_ms : PATIENCE_MAX_MS;
 }
 
 static int serve_queues(const struct call *call, struct printer *printer, struct status *status)
@@ -496,7 +507,8 @@ static int run(const struct call *call)
 {
     struct work_story story = {.on_started = on_started};
     struct work_status status;
-    struct printer printer = {.json = call->common[OPT_JSON].set, .patience_ms = patience_ms(call)};
+    struct printer printer = {
+        .json = call->common[OPT_JSON].set, .patience_ms = patience_ms(call), .lock = PTHREAD_MUTEX_INITIALIZER};
     int code = check_options(call);
     if (!code)
         code = work_status_read(&status, call, &call->own[STATUS], &options[STATUS_TOKEN_FILE],
@@ -530,6 +542,8 @@ static int run(const struct call *call)
     code = report_end(call, err, was_serving);
     work_status_end(&status);
     muster_worker_free(worker);
+    if (printer.n_torn > 0)
+        complain(call, "nobody read standard output: printed only in part, and given back: %u", printer.n_torn);
     work_log_end(&story.log);
     return code;
 }
@@ -591,6 +605,10 @@ const struct command cmd_work = {
         "time is left out, which the next one says.\n"
         "What COMMANDs write on their standard error goes there as it is, between the lines of the log. So a program\n"
         "that reads the log as JSON had better get it by --log-file FILE.\n"
+        "\n"
+        "With --print a task goes back to its queue while nobody reads what is printed. One of which a part is "
+        "printed\n"
+        "waits for its reader; if it must stop meanwhile, it goes back, too, and a line tells so at the end.\n"
         "\n"
         "With --status the worker tells over HTTP how it is: /healthz is 200 while it is registered, heard, and its\n"
         "loop goes round, else 503 and why; /metrics has its counters for Prometheus; / says who it is. A thread of\n"

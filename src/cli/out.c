@@ -7,12 +7,17 @@
 
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "need.h"
@@ -76,29 +81,48 @@ static size_t write_raw(const char *data, size_t len)
     return fwrite(data, 1, len, stdout);
 }
 
-/* Lines and tabs stay; all else that steers is escaped. */
-static bool write_safely(const char *data, size_t len)
+/* Lines and tabs stay; all else that steers is escaped. To be freed. */
+static char *safe_bytes(const char *data, size_t len, size_t *n)
 {
-    bool is_good = true;
-    while (len > 0 && is_good) {
-        size_t n = 0;
-        while (n < len && data[n] != '\n' && data[n] != '\t')
-            n++;
-        char *shown = text_safe(data, n);
-        is_good = write_raw(shown, strlen(shown)) == strlen(shown) && (n == len || write_raw(data + n, 1) == 1);
+    char *all = NULL;
+    FILE *stream = need(open_memstream(&all, n));
+    while (len > 0) {
+        size_t plain = 0;
+        while (plain < len && data[plain] != '\n' && data[plain] != '\t')
+            plain++;
+        char *shown = text_safe(data, plain);
+        fputs(shown, stream);
         free(shown);
-        n += n < len;
-        data += n;
-        len -= n;
+        if (plain < len)
+            fputc(data[plain++], stream);
+        data += plain;
+        len -= plain;
     }
-    return is_good;
+    fclose(stream);
+    return need(all);
+}
+
+char *out_shown(const void *data, size_t len, size_t *n)
+{
+    if (is_terminal())
+        return safe_bytes(data, len, n);
+    char *copy = need(malloc(len + 1));
+    memcpy(copy, data, len);
+    *n = len;
+    return copy;
 }
 
 int out_bytes(const void *data, size_t len)
 {
     if (write_error || len == 0)
         return write_error;
-    return remember(is_terminal() ? !write_safely(data, len) : write_raw(data, len) != len);
+    if (!is_terminal())
+        return remember(write_raw(data, len) != len);
+    size_t n;
+    char *shown = safe_bytes(data, len, &n);
+    bool is_good = write_raw(shown, n) == n;
+    free(shown);
+    return remember(!is_good);
 }
 
 int out_text(const char *format, ...)
@@ -118,6 +142,47 @@ int out_text(const char *format, ...)
 int out_flush(void)
 {
     return remember(!write_error && fflush(stdout) != 0);
+}
+
+/* ---- without waiting ---- */
+
+/* Standard output once more, but for those who do not wait: the first one may be others' too, who do. -1: there is none. */
+static int open_unwaiting(void)
+{
+    static int fd = -2;
+    struct stat st;
+    if (fd == -2)
+        fd = fstat(STDOUT_FILENO, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode))
+                 ? open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+                 : -1;
+    return fd;
+}
+
+/* A piece that a pipe or socket takes whole, or not at all, if it takes anything. */
+static size_t piece_len(size_t len)
+{
+    return len < PIPE_BUF ? len : PIPE_BUF;
+}
+
+static ssize_t write_now(const char *data, size_t len)
+{
+    ssize_t n = send(STDOUT_FILENO, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n >= 0 || errno != ENOTSOCK)
+        return n;
+    int fd = open_unwaiting();
+    return fd >= 0 ? write(fd, data, len) : write(STDOUT_FILENO, data, piece_len(len));
+}
+
+int out_some(const char *data, size_t len, int patience_ms, size_t *n)
+{
+    struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    *n = 0;
+    if (write_error || poll(&output, 1, patience_ms) <= 0)
+        return write_error;
+    ssize_t written = write_now(data, len);
+    if (written >= 0)
+        *n = (size_t)written;
+    return remember(written < 0 && errno != EAGAIN && errno != EINTR);
 }
 
 /* ---- JSON ---- */

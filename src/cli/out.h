@@ -15,6 +15,12 @@
 int out_bytes(const void *data, size_t len);
 int out_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Write as much as standard output takes now; wait for so long until it takes anything. `*n`: how much it was; 0: nobody
+ * reads. Not to be mixed with the others here. Returns as out_bytes(). */
+int out_some(const char *data, size_t len, int patience_ms, size_t *n);
+/* What out_bytes() would write of these; to be freed. */
+char *out_shown(const void *data, size_t len, size_t *n);
+
 /* Write everything now. Returns as out_bytes(). */
 int out_flush(void);
 

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints a task and finishes it once it is written. This runs in the worker's loop: waiting for a slow reader would
- * delay the heartbeats, and the worker would lose its registration. So it waits for a short time only, then gives the
- * task back to the front of its queue, where this or another worker takes it again.
+ * Prints a task and finishes it once it is written. This runs on threads of the worker, one for each hand: a reader that
+ * does not read must hold up neither its loop, whose heartbeats are its registration, nor its end.
+ *
+ * A task of which the reader takes nothing for a while goes back to the front of its queue, where this or another worker
+ * takes it again. Of one that is printed in part the rest follows, however long that takes: half of it is nobody's task.
+ * Only when it is to stop, and nobody reads, it is left there and goes back, which is told at the end.
  */
-#include <muster/job.h>
-#include <poll.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "out.h"
 #include "work_print.h"
 
-static bool can_write(int patience_ms)
-{
-    struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
-    return poll(&output, 1, patience_ms) > 0;
-}
+#include <muster/job.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
-static void print_json(struct muster_process *p, const void *task, size_t len)
+#include "need.h"
+#include "out.h"
+
+static char *json_line(struct muster_process *p, const void *task, size_t len)
 {
     static const struct out_column columns[] = {
         {NULL, "process", OUT_TEXT}, {NULL, "queue", OUT_TEXT}, {NULL, "job", OUT_TEXT},
@@ -31,24 +31,88 @@ static void print_json(struct muster_process *p, const void *task, size_t len)
         {.text = job ? job->id : NULL},
         {.text = task, .len = len},
     };
-    out_json(columns, cells);
+    return out_json_line(columns, cells);
+}
+
+/* With its line feed. */
+static char *line_of(struct muster_process *p, bool is_json, size_t *n)
+{
+    size_t len;
+    const void *task = muster_process_task(p, &len);
+    if (is_json) {
+        char *line = json_line(p, task, len);
+        *n = strlen(line);
+        return line;
+    }
+    char *shown = out_shown(task, len, n);
+    shown = need(realloc(shown, *n + 1));
+    shown[(*n)++] = '\n';
+    return shown;
+}
+
+static bool is_to_stop(struct muster_process *p)
+{
+    enum muster_stop_reason reason = muster_process_stop_reason(p);
+    return reason != MUSTER_GO_ON && reason != MUSTER_STOP_MOVE;
+}
+
+/* Returns how much of it was written; less than all: it goes back. */
+static size_t write_line(const struct printer *printer, struct muster_process *p, const char *line, size_t len)
+{
+    size_t done = 0, n = 0;
+    while (done < len && out_some(line + done, len - done, printer->patience_ms, &n) == 0) {
+        if (n == 0 && (done == 0 || is_to_stop(p)))
+            break;
+        done += n;
+    }
+    return done;
+}
+
+/* What comes behind a part of a line begins another one. */
+static bool end_torn_line(struct printer *printer)
+{
+    size_t n;
+    if (printer->is_torn && out_some("\n", 1, printer->patience_ms, &n) == 0)
+        printer->is_torn = n == 0;
+    return !printer->is_torn;
+}
+
+/* No other one prints. */
+static bool print(struct printer *printer, struct muster_process *p)
+{
+    size_t len;
+    char *line = line_of(p, printer->json, &len);
+    size_t done = end_torn_line(printer) ? write_line(printer, p, line, len) : 0;
+    free(line);
+    if (done == len)
+        return true;
+    printer->is_torn |= done > 0;
+    printer->n_torn += done > 0 && out_error() == 0;
+    if (out_error())
+        muster_worker_stop(muster_process_worker(p), 0);
+    return false;
+}
+
+/* Waits until no other one prints; false: that takes too long. */
+static bool lock(struct printer *printer)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += printer->patience_ms / 1000;
+    until.tv_nsec += printer->patience_ms % 1000 * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000L;
+    }
+    return pthread_mutex_clocklock(&printer->lock, CLOCK_MONOTONIC, &until) == 0;
 }
 
 enum muster_outcome work_print_task(struct muster_process *p, void *arg)
 {
-    const struct printer *printer = arg;
-    size_t len;
-    const void *task = muster_process_task(p, &len);
-    if (!can_write(printer->patience_ms))
+    struct printer *printer = arg;
+    if (!lock(printer))
         return MUSTER_GIVE_BACK;
-    if (printer->json) {
-        print_json(p, task, len);
-    } else {
-        out_bytes(task, len);
-        out_bytes("\n", 1);
-    }
-    if (out_flush() == 0)
-        return MUSTER_FINISH;
-    muster_worker_stop(muster_process_worker(p), 0);
-    return MUSTER_GIVE_BACK;
+    bool is_printed = print(printer, p);
+    pthread_mutex_unlock(&printer->lock);
+    return is_printed ? MUSTER_FINISH : MUSTER_GIVE_BACK;
 }

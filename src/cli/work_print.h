@@ -6,18 +6,25 @@
 #define CLI_WORK_PRINT_H
 
 #include <muster/worker.h>
+#include <pthread.h>
 #include <stdbool.h>
 
 /*
  *   json         print an object for each task instead of its bytes
- *   patience_ms  how long a slow reader may hold up the worker's loop
+ *   patience_ms  how long it waits for a slow reader before the task goes back
+ *   lock         one line at a time; of what follows
+ *   is_torn      a part of a line is printed, and the rest will not follow
+ *   n_torn       how many tasks that were printed in part have gone back
  */
 struct printer {
     bool json;
     int patience_ms;
+    pthread_mutex_t lock;
+    bool is_torn;
+    unsigned n_torn;
 };
 
-/* Is a muster_handler_fn; `arg` is a struct printer. */
+/* Is a muster_handler_fn, for threads of the worker's; `arg` is a struct printer. */
 enum muster_outcome work_print_task(struct muster_process *p, void *arg);
 
 #endif

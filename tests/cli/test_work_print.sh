@@ -6,6 +6,8 @@
 #  2. if the reader has gone, SIGPIPE ends it, quietly; if the disk is full, with status 1 and a line; the task
 #     that could not be printed is the next one out
 #  3. a reader that does not read costs neither the registration nor a task; each task is printed once
+#  4. the same with a task that is larger than a pipe, at any moment: the worker hears a cancel and a stop; the reader
+#     gets all of it, or a part that ends its line, which is told when the worker ends
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -69,3 +71,49 @@ wait_for redis_is 0 HGET muster:queue:slow running
 said=$(grep -v 'held up the loop' "$tmp/worker.err")
 [[ $said == 'muster work: w: takes tasks' ]] || fail "it lost its way: $said"
 end worker TERM 0
+
+# ---- 4
+printf '%0300000d' 0 >"$tmp/big"
+exec {pipe}>&-
+# print_to FIFO OPTION...: the worker, and a reader that does not read
+print_to() {
+    mkfifo "$tmp/$1"
+    exec {pipe}<>"$tmp/$1"
+    setpriv --pdeathsig KILL "$checked" work large --print --id w --permanent --ttl 400ms "${@:2}" \
+        >"$tmp/$1" 2>"$tmp/worker.err" {pipe}>&- &
+    pids[worker]=$!
+    enqueue large --whole <"$tmp/big"
+    wait_for read -rt 0 -u "$pipe"
+    end=$(($(now_ms) + 1200))
+    wait_for beat_after "$end"
+    check_redis 1 HLEN muster:processing:w:large
+}
+is_over() { redis_is 0 HLEN muster:processing:w:large; }
+# A cancel; then the next line begins anew.
+print_to first
+check_exit 0 "$MUSTER" ps --json
+[[ $(<"$tmp/out") =~ \"process\":\"(w:[^\"]*:large)\" ]] || fail "no process: $(head -c 300 "$tmp/out")"
+check_exit 0 "$MUSTER" cancel --process "${BASH_REMATCH[1]}"
+wait_for is_over
+cat <"$tmp/first" >"$tmp/read" {pipe}>&- &
+pids[reader]=$!
+exec {pipe}>&-
+enqueue large after
+last_is() { [[ $(tail -n 1 "$tmp/read") == "$1" && $(wc -l <"$tmp/read") == 2 ]]; }
+wait_for last_is after
+wait_for is_over
+enqueue large --whole <"$tmp/big"
+wait_for is_over
+end worker TERM 0
+check_end reader 0
+tail -n 1 "$tmp/read" | cmp - <(cat "$tmp/big" && echo)
+says worker 'printed only in part, and given back: 1' || fail "it is not told: $(cat "$tmp/worker.err")"
+# A stop, and another one.
+print_to second --drain 1h
+kill -TERM "${pids[worker]}"
+wait_for redis_is 0 HGET muster:worker:w hands
+runs worker || fail "it left a part of a line: $(cat "$tmp/worker.err")"
+end worker TERM 0
+exec {pipe}>&-
+check_exit 0 "$MUSTER" peek large --json
+[[ $(<"$tmp/out") == *'"len":300000'* ]] || fail "it has not gone back: $(head -c 300 "$tmp/out")"
