@@ -112,7 +112,7 @@ except BlockingIOError:
     print("full", flush=True)
 while True:
     time.sleep(1000)' "$1"
-    wait_for eval 'grep -q full "$tmp/full.out"'
+    wait_for grep -q full "$tmp/full.out"
 }
 
 # ---- checks

@@ -83,8 +83,9 @@ export MUSTER_URL=redis+sentinel://$locked,127.0.0.1:${ports[s0]}/queue
 check_exit 0 "$MUSTER" enqueue passed first
 check_exit 0 "$MUSTER" work passed --print --burst
 [[ $(cat out) == first ]] || fail "not the task: $(cat out)"
+# shellcheck disable=SC2016 # $0 is for the inner shell
 start passing bash -c 'exec "$0" listen passed 2>&1' "$checked"
-wait_for eval 'grep -q ": listens" passing.out'
+wait_for grep -q ': listens' passing.out
 [[ $(wc -l <passing.out) == 1 ]] || fail "it says more: $(cat passing.out)"
 end passing TERM 0
 export MUSTER_URL=redis+sentinel://$locked,$locked/queue
