@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers.h"
 #include "hearing.h"
 #include "live_worker.h"
 #include "proxy.h"
@@ -174,14 +175,19 @@ struct caller {
     int err;
 };
 
+static struct muster_client *client_at_the_endpoint(struct scene *s)
+{
+    struct muster_client *c;
+    assert_ok(muster_client_new(&c, &(struct muster_client_options){.size = sizeof(struct muster_client_options),
+                                                                    .url = at.proxy.url,
+                                                                    .prefix = s->prefix,
+                                                                    .timeout_ms = TIMEOUT_MS}));
+    return c;
+}
+
 static void begin_call(struct caller *c, struct scene *s, void *(*run)(void *arg))
 {
-    *c = (struct caller){.scene = s, .run = run};
-    assert_ok(
-        muster_client_new(&c->client, &(struct muster_client_options){.size = sizeof(struct muster_client_options),
-                                                                      .url = at.proxy.url,
-                                                                      .prefix = s->prefix,
-                                                                      .timeout_ms = TIMEOUT_MS}));
+    *c = (struct caller){.scene = s, .client = client_at_the_endpoint(s), .run = run};
     assert_int_equal(pthread_create(&c->thread, NULL, run, c), 0);
 }
 
@@ -266,6 +272,74 @@ static void a_take_that_waits_follows(struct scene *s, enum turn turn, enum afte
     end_call(&c);
 }
 
+/* ---- who only reads ---- */
+
+#define WAITING 7
+
+struct reader {
+    struct muster_client *client;
+    struct answers as;
+};
+
+static bool reads_what_is_there(void *arg)
+{
+    const struct reader *r = arg;
+    uint64_t waiting;
+    assert_ok(muster_queue_length(r->client, "q", &waiting));
+    return waiting == WAITING;
+}
+
+static bool is_answered_what_is_there(void *arg)
+{
+    struct reader *r = arg;
+    assert_ok(muster_async_length(r->as.async, "q", answers_fn, NULL));
+    answers_await(&r->as, r->as.n + 1);
+    assert_ok(r->as.last.err);
+    return r->as.last.waiting == WAITING;
+}
+
+/* Nobody refuses him. The old master has what it had, and answers. */
+static void a_reader_sees_what_is_there(struct scene *s, enum turn turn, enum after after)
+{
+    struct reader r = {.client = client_at_the_endpoint(s)};
+    answers_open(&r.as, s, at.proxy.url, TIMEOUT_MS, NULL);
+    assert_false(reads_what_is_there(&r));
+    assert_false(is_answered_what_is_there(&r));
+    a_failover(s, turn, after);
+    scene_enqueue_n(s, "q", "t", WAITING);
+    wait_on(s->base, reads_what_is_there, &r, SOON_MS);
+    wait_on(s->base, is_answered_what_is_there, &r, SOON_MS);
+    answers_close(&r.as);
+    muster_client_free(r.client);
+}
+
+static void a_reader_leaves_a_demoted_master(void **state)
+{
+    a_reader_sees_what_is_there(*state, PLAIN, IS_CUT_OFF);
+}
+
+static void a_reader_that_was_cut_off_is_at_the_new_one(void **state)
+{
+    a_reader_sees_what_is_there(*state, CUT, IS_CUT_OFF);
+}
+
+/* The name leads to the old master for a while after it was demoted: he may read there, but does not stay. */
+static void a_reader_does_not_stay_at_a_replica(void **state)
+{
+    struct scene *s = *state;
+    char to[16];
+    fail_over(s, IS_CUT_OFF);
+    snprintf(to, sizeof to, ":%d", at.old.port);
+    proxy_lead(&at.proxy, to);
+    scene_enqueue_n(s, "q", "t", WAITING);
+    struct reader r = {.client = client_at_the_endpoint(s)};
+    assert_false(reads_what_is_there(&r));
+    snprintf(to, sizeof to, ":%d", at.new.port);
+    proxy_lead(&at.proxy, to);
+    wait_on(s->base, reads_what_is_there, &r, SOON_MS);
+    muster_client_free(r.client);
+}
+
 /* ---- all of them ---- */
 
 #define CASES(X, who)                            \
@@ -293,7 +367,11 @@ CASES(CASE, a_take_that_waits)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {CASES(ENTRY, a_worker) CASES(ENTRY, a_listener) CASES(ENTRY, a_call_that_listens)
-                                           CASES(ENTRY, a_take_that_waits)};
+    const struct CMUnitTest tests[] = {
+        CASES(ENTRY, a_worker) CASES(ENTRY, a_listener) CASES(ENTRY, a_call_that_listens)
+            CASES(ENTRY, a_take_that_waits) endpoint_test(a_reader_leaves_a_demoted_master),
+        endpoint_test(a_reader_that_was_cut_off_is_at_the_new_one),
+        endpoint_test(a_reader_does_not_stay_at_a_replica),
+    };
     return scene_run(tests, argc, argv);
 }

@@ -8,6 +8,7 @@
  *   redis_script.c   scripts
  *   redis_confirm.c  do replicas or disks have what was changed?
  *   redis_listen.c   the listener
+ *   redis_role.c     is it still at a master?
  *   redis_master.c   a listener asks the sentinels where the master is
  */
 #ifndef REDIS_PRIVATE_H
@@ -53,7 +54,8 @@ struct redis {
     bool is_in_order;                 /* what was refused is not sent again behind what was executed */
     int64_t greeted_by_ms;            /* a connection that is being made must be there; 0: none is */
     char *root_key;
-    unsigned n_left; /* connections that were left */
+    int64_t role_due_ms; /* when it is asked again whether it is a master */
+    unsigned n_left;     /* connections that were left */
     bool is_greeted;
     bool is_format_known;
     const struct lua_script *known[REDIS_KNOWN_MAX]; /* scripts that went with their body; NULL after the last one */
@@ -133,6 +135,12 @@ int redis_asked_read(struct redis *r, struct redisReply **reply);
 int redis_look_for_master(struct redis *listener);
 /* A listener has just connected: its connection goes where a sentinel has sent the listener. */
 void redis_follow_listener(struct redis *listener);
+
+/* ---- redis_role.c ---- */
+
+/* Before a call over a connection that there is, now and then: if the server is no master any more, or has closed the
+ * connection, there is none afterwards. E_TIMEOUT, E_INTERRUPTED: nothing was sent. */
+int redis_look_at_role(struct redis *r);
 
 /* ---- redis_connect.c ---- */
 
