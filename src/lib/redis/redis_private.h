@@ -77,6 +77,7 @@ struct redis {
     struct master master;
     char ear[EAR_MAX];    /* a channel that nobody else hears: is it at the same server? */
     int64_t ear_due_ms;   /* when it is asked who hears it */
+    bool ear_waits;       /* for what nobody has heard where it was published */
     unsigned ear_asked;   /* over which connection it was */
     unsigned n_elsewhere; /* of the connection for which others listen: in a row, that were not at the same server */
 };
