@@ -67,6 +67,8 @@ static const char *down_text(const struct muster_event *e)
             return "this Redis is a replica, keeps trying";
         if ((strstr(e->text, "MOVED") || strstr(e->text, "has moved")) && !strstr(e->text, ": it names "))
             return "follows the slot";
+        if (strstr(e->text, "the other connection leads to"))
+            return "its connections lead to different servers, makes new ones";
         return "Redis refuses for now, keeps trying";
     default:
         return "cannot use Redis, keeps trying";

@@ -190,6 +190,41 @@ static void a_new_life_of_the_id_begins(void **state)
     redis_server_step_clock(&server, STEP_MS);
 }
 
+static bool has_read_back(void *arg)
+{
+    struct muster_worker_stats stats = {.size = sizeof stats};
+    muster_worker_stats(((struct live_worker *)arg)->worker, &stats);
+    return stats.readbacks > 0;
+}
+
+/* Redis lost its data, and another machine stands in for it. Tokens of a server that is no more say nothing of the new
+ * one's. With this ttl no heartbeat finds the task. */
+static void messages_of_an_empty_redis_with_an_earlier_clock_are_heard(void **state)
+{
+    struct scene *s = *state;
+    scene_move(s, &server);
+    struct live_worker *w =
+        live_worker_idle(s, &(struct worker_spec){.id = "w", .ttl_ms = STEP_MS, .queues = {{"q", 0}, {"r", 0}}});
+    scene_enqueue(s, "q", "before");
+    scene_await_starts(s, 1);
+    raw_do(server.redis, "CLIENT KILL TYPE pubsub");
+    wait_on(s->base, has_read_back, w, SOON_MS);
+    assert_ok(muster_worker_leave(w->worker, "r")); /* which has a last token, too */
+    scene_await_events(s, MUSTER_EVENT_LEFT, "w", 1);
+    redis_server_kill(&server);
+    redis_server_step_clock(&server, -STEP_MS);
+    redis_server_restart(&server);
+    scene_await_idle(s, "q", "w");
+    scene_enqueue(s, "q", "after");
+    scene_await_starts(s, 2);
+    assert_ok(live_worker_serve(w, "r", 0));
+    scene_await_idle(s, "r", "w");
+    scene_enqueue(s, "r", "again");
+    scene_await_starts(s, 3);
+    live_worker_stop(s, w, 0);
+    redis_server_step_clock(&server, STEP_MS);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +232,7 @@ int main(int argc, char **argv)
         live_test(a_sweep_finds_it_without_workers),
         live_test(a_repair_finds_it_without_workers),
         live_test(a_new_life_of_the_id_begins),
+        live_test(messages_of_an_empty_redis_with_an_earlier_clock_are_heard),
     };
     return testing_run(tests, start_server, stop_server, argc, argv);
 }

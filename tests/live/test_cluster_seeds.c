@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * A cluster's URL whose node is another server's address by now: a node that was replaced, whose address is used anew.
- * Whoever has found the cluster once does not take that server for it.
+ * Whoever has found the cluster once does not take that server for it. And who listens at a node that has lost the slot.
  */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +12,7 @@
 #include "cluster_scene.h"
 #include "live_worker.h"
 #include "proxy.h"
+#include "taken.h"
 
 #define TTL_MS 1500
 
@@ -78,9 +81,62 @@ static void a_worker_does_not_register_there(void **state)
     assert_lone_is_empty(&seed);
 }
 
+/* ---- who listens at a node that is not the owner any more ---- */
+
+struct listener {
+    struct muster_client *client;
+    pthread_t thread;
+    atomic_bool has_begun;
+    int err;
+};
+
+static int note_begun(void *arg)
+{
+    atomic_store(&((struct listener *)arg)->has_begun, true);
+    return 0;
+}
+
+static bool has_begun(void *arg)
+{
+    return atomic_load(&((struct listener *)arg)->has_begun);
+}
+
+static int stop_at_event(const struct muster_queue_event *e, void *arg)
+{
+    (void)e, (void)arg;
+    return 1;
+}
+
+static void *listen_once(void *arg)
+{
+    struct listener *l = arg;
+    l->err = muster_queue_listen(l->client, "q", 10 * SOON_MS, note_begun, stop_at_event, l);
+    return NULL;
+}
+
+/* As long as it is a node of the cluster, the others pass on to it what happens. */
+static void a_call_that_listens_outlasts_a_move_of_its_slot(void **state)
+{
+    struct scene *s = *state;
+    struct listener l = {.client = scene_client(s)};
+    const int to = (cluster_scene_owner(s) + 1) % MASTERS;
+    assert_int_equal(pthread_create(&l.thread, NULL, listen_once, &l), 0);
+    wait_until(has_begun, &l, SOON_MS);
+    cluster_scene_move(s, to);
+    int64_t asked = redis_server_calls(s->server, "publish");
+    for (int64_t n = asked; n < asked + 2; n = redis_server_calls(s->server, "publish"))
+        run_loop(s->base, 100); /* it has asked there twice who hears it */
+    scene_enqueue(s, "q", "t");
+    assert_ok(muster_lease_finish(s->client, take_one(s, "q", "t"), NULL));
+    pthread_join(l.thread, NULL);
+    muster_client_free(l.client);
+    assert_ok(l.err);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cluster_test(a_client_does_not_put_into_it),
-                                       cluster_test(a_worker_does_not_register_there)};
+                                       cluster_test(a_worker_does_not_register_there),
+                                       cluster_test(a_call_that_listens_outlasts_a_move_of_its_slot)};
     return testing_run(tests, cluster_scene_start, cluster_scene_stop, argc, argv);
 }

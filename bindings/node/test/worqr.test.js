@@ -186,7 +186,7 @@ test('cleanupWorkers sweeps the dead; a permanent worker keeps what it held unti
   assert.strictEqual(await worqr.cleanupWorkers(), 0);
   assert.strictEqual((await worqr.getMatchingProcesses('a')).length, 1);
   assert.strictEqual(await worqr.failWorker('perm'), 1);
-  await dead.stop({ drainMs: 0 });
+  await assert.rejects(dead.stop({ drainMs: 0 }), { code: 'E_GONE' }); // what it held is in other hands
   const permanent = make({ workerTimeout: -1, workerId: 'p' });
   await permanent.startWorker();
   assert.strictEqual((await client.workers())[0].permanent, true);

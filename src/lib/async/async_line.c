@@ -21,6 +21,7 @@
 #include "base/timer.h"
 #include "protocol/client_options.h"
 #include "protocol/keys.h"
+#include "redis/greeting.h"
 
 /* Enough to keep Redis and the way to it busy. */
 #define UNDER_WAY_MAX 64
@@ -116,6 +117,30 @@ static void claim(struct muster_async *a)
         link_break(l->link, err, "out of memory");
 }
 
+/* ---- a server that becomes a replica ---- */
+
+static void on_role(const struct redisReply *reply, void *arg)
+{
+    struct muster_async *a = arg;
+    a->line.is_looking = false;
+    if (reply && greeting_is_replica(reply))
+        link_leave(a->line.link, LINK_READONLY);
+    if (reply)
+        async_line_go_on(a);
+}
+
+static void look_at_role(struct muster_async *a)
+{
+    struct async_line *l = line_of(a);
+    struct command c = COMMAND_EMPTY;
+    command_text(&c, "HELLO");
+    l->is_looking = true;
+    l->role_due_ms = clock_ms() + ROLE_LOOK_MS;
+    if (link_call(l->link, &c, on_role, a) != MUSTER_OK)
+        link_break(l->link, MUSTER_E_NOMEM, "out of memory");
+    command_clear(&c);
+}
+
 /* ---- waiting for a connection ---- */
 
 /* A call waits from when it was made; but one that was here before anything went wrong, from then on. */
@@ -162,13 +187,15 @@ static void on_expirer(evutil_socket_t fd, short what, void *arg)
 static bool can_send(const struct muster_async *a)
 {
     const struct async_line *l = &a->line;
-    return link_is_up(l->link) && !l->again.first && l->claim != ASYNC_CLAIMING && l->n_sent < UNDER_WAY_MAX &&
-           (l->n_sent == 0 || l->sent_bytes < UNDER_WAY_BYTES);
+    return link_is_up(l->link) && !l->again.first && l->claim != ASYNC_CLAIMING && !l->is_looking &&
+           l->n_sent < UNDER_WAY_MAX && (l->n_sent == 0 || l->sent_bytes < UNDER_WAY_BYTES);
 }
 
 static void send_waiting(struct muster_async *a)
 {
     struct async_line *l = line_of(a);
+    if (l->waiting.first && can_send(a) && clock_ms() >= l->role_due_ms)
+        look_at_role(a);
     while (l->waiting.first && can_send(a)) {
         const struct async_kind *kind = l->waiting.first->kind;
         if (kind->writes && l->claim == ASYNC_UNCLAIMED) {
@@ -253,6 +280,7 @@ static void on_up(void *arg)
 {
     struct muster_async *a = arg;
     a->line.was_up = true;
+    a->line.role_due_ms = clock_ms() + ROLE_LOOK_MS;
     pair_ask(&a->watches.pair);
     a->line.claim = link_is_format_known(a->line.link) && !a->line.confirm.fsync ? ASYNC_CLAIMED : ASYNC_UNCLAIMED;
     async_line_go_on(a);
@@ -265,6 +293,7 @@ static void on_down(void *arg, int err, const char *text)
     if (l->down_since_ms == 0)
         l->down_since_ms = clock_ms();
     l->claim = ASYNC_UNCLAIMED;
+    l->is_looking = false;
     async_list_prepend(&l->waiting, &l->again);
     async_hear_down(a, err, text);
     send_later(a);

@@ -36,6 +36,8 @@ struct async_line {
     struct confirm confirm;
     int64_t down_since_ms;  /* since when nothing was executed, because of the connection; 0: something was */
     bool was_up;            /* since it was down last */
+    int64_t role_due_ms;    /* when it is asked again whether it is a master */
+    bool is_looking;        /* it is being asked; nothing is sent meanwhile */
     bool is_closing;        /* nothing but the client's own calls is sent */
     struct event *turn_end; /* sends, and hands over the answers */
     struct event *pauser;   /* before what was refused is sent again */

@@ -76,9 +76,16 @@ static bool say_hello(const struct greeting *g, struct command *c)
     return true;
 }
 
-/* Is it what the URL says, and may the namespace be there? */
-static int check_kind(struct greeting *g, const struct redisReply *mode, const struct redisReply *role)
+bool greeting_is_replica(const struct redisReply *hello)
 {
+    const struct redisReply *role = reply_field(hello, "role");
+    return reply_text(role) && !reply_is(role, "master") && !reply_is(reply_field(hello, "mode"), "cluster");
+}
+
+/* Is it what the URL says, and may the namespace be there? */
+static int check_kind(struct greeting *g, const struct redisReply *hello)
+{
+    const struct redisReply *mode = reply_field(hello, "mode");
     const bool is_sentinel = reply_is(mode, "sentinel"), is_cluster = reply_is(mode, "cluster");
     /* One of several places may be wrong: then the others are asked. */
     const int wrong = g->place && g->url->kind != URL_SINGLE ? MUSTER_E_CONN : MUSTER_E_INVALID;
@@ -92,10 +99,9 @@ static int check_kind(struct greeting *g, const struct redisReply *mode, const s
     const char *why = is_cluster && g->prefix ? place_refuse_prefix(g->prefix) : NULL;
     if (why)
         return refuse(g, MUSTER_E_INVALID, why);
-    /* A replica in a cluster names its master by MOVED. */
-    bool is_replica = reply_text(role) && !reply_is(role, "master") && !is_cluster;
     bool is_named_master = g->url && g->url->kind == URL_SENTINEL && !g->is_handed_in;
-    return is_replica && (g->needs_master || is_named_master) ? refuse(g, MUSTER_E_BUSY, PLACE_REPLICA) : MUSTER_OK;
+    return greeting_is_replica(hello) && (g->needs_master || is_named_master) ? refuse(g, MUSTER_E_BUSY, PLACE_REPLICA)
+                                                                              : MUSTER_OK;
 }
 
 static int hear_hello(struct greeting *g, const struct redisReply *reply)
@@ -114,7 +120,7 @@ static int hear_hello(struct greeting *g, const struct redisReply *reply)
         snprintf(g->why, sizeof g->why, "the server is of version %.20s: " NEEDED, version);
         return MUSTER_E_REDIS;
     }
-    return check_kind(g, reply_field(reply, "mode"), reply_field(reply, "role"));
+    return check_kind(g, reply);
 }
 
 /* ---- the database: the program may have selected any ---- */

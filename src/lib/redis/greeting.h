@@ -48,6 +48,11 @@ bool greeting_say(struct greeting *g, struct command *c);
 /* Understand the answer to the next of what was said. After an error `why` has words, and the connection is of no
  * use. */
 int greeting_hear(struct greeting *g, const struct redisReply *reply);
+/* A server may become a replica while its connections stay. Who writes is refused then, and goes; who only reads asks
+ * again, by HELLO, before what he asks for and so seldom. */
+#define ROLE_LOOK_MS 1000
+/* Does it answer as a replica that is asked as if it were the master? One in a cluster names its master by MOVED. */
+bool greeting_is_replica(const struct redisReply *hello);
 /* Has everything been answered? */
 bool greeting_is_over(const struct greeting *g);
 

@@ -36,7 +36,7 @@ bool pair_counted(struct pair *p, unsigned subscription, uint64_t n)
     if (p->n_elsewhere > 0)
         link_leave(p->hears, "the server that the other connection leads to does not count it");
     if (p->n_elsewhere > 1)
-        link_leave(p->asks, "the subscription leads to another server again");
+        link_leave(p->asks, "the other connection leads to another server, again");
     return true;
 }
 

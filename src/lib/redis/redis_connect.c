@@ -82,6 +82,7 @@ static int greet(struct redis *r, struct greeting *g, enum greeting_begin from)
         return err;
     }
     r->is_greeted = true;
+    r->role_due_ms = clock_ms() + ROLE_LOOK_MS;
     r->is_format_known = g->is_format_known;
     if (from == GREETING_WHOLE)
         r->n_replicas = g->n_replicas;
@@ -242,6 +243,8 @@ int redis_connect(struct redis *r)
         redis_begin_time(r);
     if (r->borrowed)
         return connect_borrowed(r);
+    if ((err = redis_look_at_role(r)) != MUSTER_OK)
+        return err;
     if (r->wire && r->is_greeted)
         return MUSTER_OK;
     if (!r->wire)

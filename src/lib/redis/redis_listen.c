@@ -7,7 +7,8 @@
  *
  * It may be at another server than the connection for which it listens: that one was sent on, or its name leads elsewhere
  * by now. So that one asks how many hear something that only this listener hears (pair.h): at the beginning, whenever it
- * is another connection, and now and then. Nobody: both are left.
+ * is another connection, and now and then. Nobody: both are left. In a cluster other nodes pass it on: so there it has until
+ * the next time to be heard.
  */
 
 #include <stdio.h>
@@ -111,6 +112,7 @@ static int look_where_it_is(struct redis *listener)
 {
     struct redis *r = listener->listens_for;
     long long n;
+    bool had_time = clock_ms() >= listener->ear_due_ms;
     listener->ear_due_ms = clock_ms() + PING_AFTER_MS;
     if (r->asked)
         return MUSTER_OK;
@@ -118,8 +120,10 @@ static int look_where_it_is(struct redis *listener)
     listener->ear_asked = redis_connection(r);
     if (err != MUSTER_OK || n < 0)
         return err;
-    r->n_elsewhere = n > 0 ? 0 : r->n_elsewhere + 1;
-    if (n > 0)
+    bool is_heard = n > 0 || (redis_is_at_cluster(r) && !(listener->ear_waits && had_time));
+    listener->ear_waits = n == 0;
+    r->n_elsewhere = is_heard ? 0 : r->n_elsewhere + 1;
+    if (is_heard)
         return MUSTER_OK;
     redis_leave(r);
     return redis_break(listener, MUSTER_E_CONN, "the server that the other connection leads to does not count it");
@@ -207,9 +211,10 @@ static int next_message(struct redis *r, struct redisReply **message)
         if (!*message)
             return MUSTER_OK;
         note_sign(r);
-        if (wire_was_pushed(r->wire) && reply_is(reply_at(*message, 0), "message") &&
-            !reply_is(reply_at(*message, 1), r->ear))
+        bool is_ears = reply_is(reply_at(*message, 1), r->ear);
+        if (wire_was_pushed(r->wire) && reply_is(reply_at(*message, 0), "message") && !is_ears)
             return MUSTER_OK;
+        r->ear_waits &= !is_ears;
         redis_reply_free(*message);
     }
 }

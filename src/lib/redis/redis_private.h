@@ -9,6 +9,7 @@
  *   redis_script.c   scripts
  *   redis_confirm.c  do replicas or disks have what was changed?
  *   redis_listen.c   the listener
+ *   redis_role.c     is it still at a master?
  *   redis_master.c   a listener asks the sentinels where the master is
  */
 #ifndef REDIS_PRIVATE_H
@@ -57,7 +58,8 @@ struct redis {
     bool is_in_order;                 /* what was refused is not sent again behind what was executed */
     int64_t greeted_by_ms;            /* a connection that is being made must be there; 0: none is */
     char *root_key;
-    unsigned n_left; /* connections that were left */
+    int64_t role_due_ms; /* when it is asked again whether it is a master */
+    unsigned n_left;     /* connections that were left */
     bool is_greeted;
     bool is_format_known;
     const struct lua_script *known[REDIS_KNOWN_MAX]; /* scripts that went with their body; NULL after the last one */
@@ -83,6 +85,7 @@ struct redis {
     struct master master;
     char ear[EAR_MAX];    /* a channel that nobody else hears: is it at the same server? */
     int64_t ear_due_ms;   /* when it is asked who hears it */
+    bool ear_waits;       /* for what nobody has heard where it was published */
     unsigned ear_asked;   /* over which connection it was */
     unsigned n_elsewhere; /* of the connection for which others listen: in a row, that were not at the same server */
 };
@@ -152,6 +155,12 @@ int redis_reach(struct redis *r);
 void redis_note_cause(struct redis *r, int err, enum cause_rank rank);
 /* How many places it knows: the URL's, those of the cluster, and the addresses of a host. */
 size_t redis_n_places(const struct redis *r);
+
+/* ---- redis_role.c ---- */
+
+/* Before a call over a connection that there is, now and then: if the server is no master any more, or has closed the
+ * connection, there is none afterwards. E_TIMEOUT, E_INTERRUPTED: nothing was sent. */
+int redis_look_at_role(struct redis *r);
 
 /* ---- redis_connect.c ---- */
 

@@ -105,6 +105,7 @@ static void on_data_down(void *arg, int err, const char *text)
 {
     struct muster_worker *w = arg;
     w->connection.is_read_back = w->connection.pair.is_here = false;
+    w->probe.knows_time = false; /* the next connection may lead to another server's clock */
     w->connection.is_replica = err == MUSTER_E_BUSY && strstr(text, LINK_READONLY);
     went_down(w, w->connection.data, &w->connection.data_down_told);
 }

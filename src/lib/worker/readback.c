@@ -188,4 +188,5 @@ void readback_ask_in_doubt(struct muster_worker *w)
 void readback_forget(struct muster_worker *w)
 {
     w->readback.in_flight = w->readback.again = w->readback.ends_doubt = false;
+    w->readback.last_token = 0;
 }

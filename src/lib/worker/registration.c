@@ -135,6 +135,7 @@ static void forget(struct muster_worker *w)
         share_forget(w->served[i]);
     resume_forget(w);
     marks_forget(w, UINT64_MAX);
+    w->ages.before_ms = 0;
 }
 
 /* What it held is in other hands, which nobody has asked for. */

@@ -61,6 +61,13 @@ static bool is_wanted(const struct muster_worker *w, const struct muster_event *
     return e->type != MUSTER_EVENT_DOWN || is_another_reason(&w->tell.log, e);
 }
 
+static const char *words_of_busy(const struct muster_event *e)
+{
+    if (strstr(e->text, "the other connection leads to"))
+        return "its connections lead to different servers; it makes new ones";
+    return is_replica(e) ? "this Redis is a replica; it keeps trying" : "Redis refuses for now; it keeps trying";
+}
+
 static const char *words_of_down(const struct muster_event *e)
 {
     switch (e->err) {
@@ -68,7 +75,7 @@ static const char *words_of_down(const struct muster_event *e)
     case MUSTER_E_TIMEOUT:
         return warnings[MUSTER_EVENT_DOWN];
     case MUSTER_E_BUSY:
-        return is_replica(e) ? "this Redis is a replica; it keeps trying" : "Redis refuses for now; it keeps trying";
+        return words_of_busy(e);
     case MUSTER_E_DENIED:
         return "Redis denies it; it keeps trying";
     default:

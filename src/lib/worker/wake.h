@@ -40,7 +40,8 @@ void wake_message(struct muster_worker *w, const char *channel, struct muster_by
 void readback_ask(struct muster_worker *w);
 /* The same; its answer ends the worker's doubt. */
 void readback_ask_in_doubt(struct muster_worker *w);
-/* Calls in flight belong to a former epoch. */
+/* Calls in flight, and the last token, belong to a former epoch: that one's messages are known by it, and the next server's
+ * clock may be behind. */
 void readback_forget(struct muster_worker *w);
 
 /* ---- accept.c: a process arrived ---- */
