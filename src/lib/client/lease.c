@@ -19,6 +19,7 @@ struct taking {
     struct script_take_lease what;
     muster_process_row_fn *fn;
     void *arg;
+    size_t *n_given; /* handed out so far */
     struct unsent unsent;
 };
 
@@ -44,6 +45,7 @@ static bool give_one(const struct taking *t, const struct script_leased *leased,
         .len = task.len,
         .whole_len = task.len,
     };
+    ++*t->n_given;
     return t->fn(&info, t->arg) != 0;
 }
 
@@ -103,7 +105,7 @@ static int ask_some(struct muster_client *c, struct taking *t, int64_t *next_due
     int err = client_run(c, &command, &reply);
     unheard_note(c, what.queue, err);
     if (err == MUSTER_OK)
-        err = client_understand(c, script_leased(reply, &leased));
+        err = client_understand(c, script_leased(reply, what.n, &leased));
     const size_t n = script_leased_len(&leased);
     if (err == MUSTER_OK)
         err = give_leased(c, t, reply, &leased, &stop);
@@ -150,7 +152,7 @@ static int take(struct muster_client *c, const struct taking *wanted, int64_t *n
 /* The last look is after the time is over: what is due by then is still in time. */
 static int wait_and_take(struct muster_client *c, struct taking *t, int64_t wait_ms)
 {
-    const int64_t until_ms = clock_ms() + wait_ms;
+    const int64_t began_ms = clock_ms(), until_ms = clock_in_ms(wait_ms);
     struct vigil v = {.client = c, .queue = t->what.queue};
     int64_t next_due_ms, left_ms;
     int err;
@@ -159,7 +161,7 @@ static int wait_and_take(struct muster_client *c, struct taking *t, int64_t wait
         err = vigil_listen(&v);
         left_ms = until_ms - clock_ms();
         t->what.wait = left_ms > 0 ? SCRIPT_WAIT : SCRIPT_WAIT_OVER;
-        t->what.waited_ms = wait_ms - left_ms;
+        t->what.waited_ms = clock_ms() - began_ms;
         if (err == MUSTER_OK)
             err = take(c, t, &next_due_ms);
         goes_on = err == MUSTER_E_NOT_FOUND && left_ms > 0;
@@ -197,7 +199,9 @@ static int check_take(struct muster_client *c, const struct taking *t, int64_t w
 static int begin_to_take(struct muster_client *c, struct taking *t, int64_t wait_ms)
 {
     int64_t next_due_ms;
+    size_t n_given = 0;
     int err = check_take(c, t, wait_ms);
+    t->n_given = &n_given;
     if (err == MUSTER_OK)
         err = redis_claim_format(c->redis);
     if (err == MUSTER_OK)
@@ -207,7 +211,7 @@ static int begin_to_take(struct muster_client *c, struct taking *t, int64_t wait
     if (err == MUSTER_E_NOT_FOUND && wait_ms > 0)
         err = wait_and_take(c, t, wait_ms);
     if (err == MUSTER_E_INTERRUPTED)
-        unheard_give_back_soon(c);
+        unheard_give_back_soon(c, n_given);
     return err;
 }
 

@@ -155,7 +155,7 @@ static int try_addresses(struct redis *r, const struct addrinfo *list, int port)
     r->n_addresses = (size_t)n;
     for (; list; list = list->ai_next, n--) {
         int64_t now_ms = clock_ms();
-        err = try_address(r, list, port, now_ms + (until_ms > now_ms ? (until_ms - now_ms) / n : 0));
+        err = try_address(r, list, port, clock_in_ms(until_ms > now_ms ? (until_ms - now_ms) / n : 0));
         if (err == MUSTER_OK || err == MUSTER_E_NOMEM || err == MUSTER_E_INTERRUPTED)
             break;
     }
@@ -226,7 +226,7 @@ static int connect_now(struct redis *r)
 bool redis_pause(struct redis *r)
 {
     int ms = PAUSE_MS + (int)arc4random_uniform(PAUSE_SPREAD_MS);
-    if (clock_ms() + ms >= r->until_ms)
+    if (clock_in_ms(ms) >= r->until_ms)
         return false;
     redis_sleep(r, ms);
     return true;
@@ -261,7 +261,7 @@ static int connect_somewhere(struct redis *r)
 {
     for (;;) {
         bool goes_on = false;
-        r->greeted_by_ms = clock_ms() + r->patience_ms;
+        r->greeted_by_ms = clock_in_ms(r->patience_ms);
         int err = redis_check_interrupt(r);
         if (err == MUSTER_OK)
             err = connect_now(r);

@@ -16,13 +16,13 @@
 static void note_sign(struct redis *r)
 {
     r->has_asked = false;
-    r->sign_due_ms = clock_ms() + PING_AFTER_MS;
+    r->sign_due_ms = clock_in_ms(PING_AFTER_MS);
 }
 
 /* Redis confirms each channel separately. */
 static int subscribe(struct redis *r, const char *const *channels, size_t n)
 {
-    const int64_t until_ms = clock_ms() + r->timeout_ms;
+    const int64_t until_ms = clock_in_ms(r->timeout_ms);
     int err = MUSTER_OK;
     for (size_t i = 0; i < n && err == MUSTER_OK; i++)
         err = wire_subscribe(r->wire, WIRE_CLASSIC, channels[i]);
@@ -77,7 +77,7 @@ int redis_listen(struct redis **listener, struct redis *r, const char *const *ch
         return err;
     }
     note_sign(l);
-    l->master_due_ms = r->url.kind == URL_SENTINEL ? clock_ms() + MASTER_ASK_MS : 0;
+    l->master_due_ms = r->url.kind == URL_SENTINEL ? clock_in_ms(MASTER_ASK_MS) : 0;
     *listener = l;
     return MUSTER_OK;
 }
@@ -92,7 +92,7 @@ static int ask_for_sign(struct redis *r)
         return redis_break(r, err, "out of memory");
     wire_flush(r->wire);
     r->has_asked = true;
-    r->sign_due_ms = clock_ms() + r->timeout_ms;
+    r->sign_due_ms = clock_in_ms(r->timeout_ms);
     return MUSTER_OK;
 }
 
@@ -112,7 +112,7 @@ static int64_t next_due_ms(const struct redis *r)
 static int hear_more(struct redis *r, int64_t wait_ms)
 {
     unsigned marks = wire_marks(r->wire);
-    int64_t until_ms = clock_ms() + wait_ms, due_ms = next_due_ms(r);
+    int64_t until_ms = clock_in_ms(wait_ms), due_ms = next_due_ms(r);
     if (r->master_due_ms && clock_ms() >= r->master_due_ms)
         return redis_look_for_master(r);
     bool is_more = redis_wait(r, until_ms < due_ms ? until_ms : due_ms);
