@@ -15,7 +15,8 @@
 # 10. each call of a client, blocking or asynchronous, is in the list of tests/support/blocking_calls.c or tried in
 #     tests/live/test_rights_async.c; and each that C++ makes, in tests/cpp/test_rights.cpp (Python's and Node's tests look themselves)
 # 11. a source that drops the answer of a call on Redis is in doc/design.md ("Errors that are passed over")
-# 12. lists that differ, and lists that are not found, are refused
+# 12. no deadline is a sum with the clock that may overflow: clock_in_ms() makes them all
+# 13. lists that differ, and lists that are not found, are refused
 # shellcheck disable=SC2016 # backquotes are Markdown's
 set -euo pipefail
 # shellcheck source=tests/house/lib.sh
@@ -155,6 +156,13 @@ there() { while read -r name; do find "$src/src" "$src/include" "$src/bindings" 
 passes 'lists: sources that are told of are there' nothing grep . <(there)
 
 # ---- 12
+sums() { grep -rnE '\bclock_ms\(\) \+|\b(now|began|began_at|made|looked_at)_ms \+ [a-z(]|\bnow \+ [a-z(]' "$1" --include='*.c' | grep -vE '/base/(clock|cron|zone|civil)[a-z_]*\.c:'; }
+passes 'lists: deadlines that are a sum with the clock' nothing sums "$src/src"
+printf '%s\n' '    until_ms = clock_ms() + wait_ms;' '    until_ms = now_ms + PAUSE_MS;' '    until_ms = now_ms + wait_ms;' >"$dir/sums.c"
+finds 'lists: one that is' 'sums.c:1' nothing sums "$dir"
+finds 'lists: one with a time of before' 'sums.c:3' nothing sums "$dir"
+
+# ---- 13
 printf '%s\n' a b >"$dir/one"
 printf '%s\n' b c >"$dir/other"
 : >"$dir/nothing"

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "answers.h"
+#include "hostile_server.h"
 #include "job_look.h"
 #include "proxy.h"
 #include "taken.h"
@@ -183,6 +184,31 @@ static void what_was_refused_goes_back_as_soon_as_it_may(void **state)
     muster_log_set(NULL, NULL);
     raw_do(s->server->redis, "ACL DELUSER u");
     proxy_stop(&proxy);
+}
+
+/* A program may have made room for as many as it has asked for. */
+static void more_than_was_asked_for_is_no_answer(void **state)
+{
+    struct scene *s = *state;
+    struct hostile_server h = {0};
+    struct answers as;
+    struct taken taken = {0};
+    struct muster_client *c;
+    hostile_server_start(&h, s->server->dir,
+                         &(struct hostile_spec){.relay_to = s->server->socket,
+                                                .constant =
+                                                    "*6\r\n:0\r\n:-1\r\n:99999999999999\r\n$11\r\n1j173n8h1tl\r\n"
+                                                    "*3\r\n$1\r\nx\r\n$1\r\nx\r\n$1\r\nx\r\n:0\r\n",
+                                                .only = A_TAKE});
+    const struct muster_client_options o = {.size = sizeof o, .url = h.url, .prefix = s->prefix};
+    assert_ok(muster_client_new(&c, &o));
+    assert_err(muster_lease_take(c, "q", 2, A_MINUTE, 0, taken_add, &taken), MUSTER_E_REDIS);
+    assert_int_equal(taken.n, 0);
+    muster_client_free(c);
+    answers_open(&as, s, h.url, LONG_MS, NULL);
+    assert_err(take_now(&as, "q", 2)->err, MUSTER_E_REDIS);
+    answers_close(&as);
+    hostile_server_stop(&h);
 }
 
 #define TASKS 600
@@ -488,6 +514,7 @@ int main(int argc, char **argv)
         live_test(a_take_brings_jobs_with_their_records),
         live_test(a_take_whose_answer_was_lost_is_given_back),
         live_test(what_was_refused_goes_back_as_soon_as_it_may),
+        live_test(more_than_was_asked_for_is_no_answer),
         live_test(nothing_is_lost_while_connections_are_cut_under_takes),
         live_test(what_nobody_has_heard_of_is_given_back_when_the_client_is_freed),
         live_test(what_was_handed_out_stays_the_programs_when_the_client_is_freed),

@@ -288,6 +288,34 @@ static void what_redis_took_is_back_when_the_call_returns(void **state)
     invariant_assert(s->server->redis, s->prefix);
 }
 
+static int interrupt_at_the_first(const struct muster_process_info *p, void *arg)
+{
+    struct waiter *w = arg;
+    if (w->taken.n == 0)
+        assert_ok(muster_client_interrupt(w->client));
+    return taken_add(p, &w->taken);
+}
+
+#define LARGE 200000
+
+/* Large tasks come in several answers. */
+static void what_was_handed_out_before_stays_taken_and_the_words_say_so(void **state)
+{
+    struct scene *s = *state;
+    struct muster_client *c = scene_client(s);
+    struct waiter w = {.client = c};
+    char *large = calloc(1, LARGE), words[80];
+    for (int i = 0; i < 40; i++)
+        assert_ok(muster_task_enqueue(c, "q", large, LARGE, NULL));
+    free(large);
+    assert_err(muster_lease_take(c, "q", 40, A_MINUTE, 0, interrupt_at_the_first, &w), MUSTER_E_INTERRUPTED);
+    assert_in_range(w.taken.n, 1, 39);
+    assert_int_equal(raw_int(s->server->redis, "HLEN %s:processing:.lease:q", s->prefix), w.taken.n);
+    snprintf(words, sizeof words, "interrupted; %zu were handed out; nothing else is left taken", w.taken.n);
+    assert_string_equal(muster_client_error(c), words);
+    muster_client_free(c);
+}
+
 /* Redis stands still: it cannot be asked, and says so. Whichever comes first gives back. */
 static void without_an_answer_the_next_take_or_the_free_gives_back(void **state)
 {
@@ -406,6 +434,7 @@ int main(int argc, char **argv)
         live_test(connecting_ends_too),
         live_test(a_signal_handler_of_the_same_thread_ends_the_call),
         live_test(what_redis_took_is_back_when_the_call_returns),
+        live_test(what_was_handed_out_before_stays_taken_and_the_words_say_so),
         live_test(without_an_answer_the_next_take_or_the_free_gives_back),
         live_test(at_any_moment_nothing_is_held_that_the_caller_does_not_know),
         live_test(a_change_that_is_interrupted_may_have_been_made),

@@ -108,6 +108,15 @@ static void an_enqueue_wakes(void **state)
     assert_gets(w, "t", WOKEN_MS);
 }
 
+static void he_may_wait_for_ever(void **state)
+{
+    struct scene *s = *state;
+    struct waiter *w = start_with(scene_client(s), "q", 1, INT64_MAX);
+    await_asleep(s, "q");
+    scene_enqueue(s, "q", "t");
+    assert_gets(w, "t", WOKEN_MS);
+}
+
 static void a_batch_wakes_and_gives_as_many_as_were_asked_for(void **state)
 {
     struct scene *s = *state;
@@ -447,6 +456,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         live_test(what_waits_already_is_taken_at_once),
         live_test(an_enqueue_wakes),
+        live_test(he_may_wait_for_ever),
         live_test(a_batch_wakes_and_gives_as_many_as_were_asked_for),
         live_test(a_foreign_push_and_publish_wake),
         live_test(a_retry_that_is_due_wakes),

@@ -197,6 +197,28 @@ static void the_scripts_are_told_again_and_again(void **state)
     hearing_close(&h);
 }
 
+/* What was told before, of other kinds, has become old meanwhile; nothing is missed by that. */
+static void kinds_that_are_added_again_after_long_are_no_gap(void **state)
+{
+    struct scene *s = *state;
+    struct hearing h;
+    open_on(&h, s, "q", MUSTER_LISTEN_DONE);
+    hearing_add(&h, "q", MUSTER_LISTEN_JOBS);
+    hearing_await(&h, "ready q", 1);
+    raw_await(
+        s->server->redis, s->base, 1, "EVAL %s 1 %s:queue:q", /* the scripts have forgotten */
+        "return tonumber(redis.call('TIME')[1]) * 1000 > tonumber(redis.call('HGET', KEYS[1], 'listen')) and 1 or 0",
+        s->prefix);
+    hearing_add(&h, "q", MUSTER_LISTEN_DONE);
+    hearing_await(&h, "ready q", 2);
+    finish(s, "q", "a", NULL);
+    hearing_await(&h, "done q .lease a", 1);
+    hearing_add(&h, "q", MUSTER_LISTEN_JOBS);
+    hearing_await(&h, "ready q", 3);
+    hearing_assert(&h, "ready q\nready q\ndone q .lease a\nready q\n");
+    hearing_close(&h);
+}
+
 /* ---- what breaks ---- */
 
 /* Only the connection that hears matters: while the other one is away the scripts remember. */
@@ -580,6 +602,7 @@ int main(int argc, char **argv)
         live_test(a_queue_that_was_removed_is_heard_no_more),
         live_test(messages_that_are_none_of_musters_are_skipped),
         live_test(the_scripts_are_told_again_and_again),
+        live_test(kinds_that_are_added_again_after_long_are_no_gap),
         live_test(a_cut_is_a_gap_and_what_comes_after_ready_is_heard),
         live_test(a_subscription_that_has_gone_silent_is_noticed),
         live_test(redis_is_killed_and_starts_again),

@@ -190,7 +190,7 @@ static void leased_has_tasks_alone_or_tasks_and_jobs_one_by_one(void **state)
     struct script_leased out;
     struct script_leased_one one;
     (void)state;
-    assert_ok(script_leased(alone, &out));
+    assert_ok(script_leased(alone, 2, &out));
     assert_int_equal(out.next_due_ms, -1);
     assert_int_equal(out.ends_at_ms, 77);
     assert_int_equal(out.first_token, TOKEN_NUMBER);
@@ -200,7 +200,7 @@ static void leased_has_tasks_alone_or_tasks_and_jobs_one_by_one(void **state)
     assert_ok(script_leased_one(alone, &out, 1, &one));
     assert_int_equal(one.token, TOKEN_NUMBER + 1);
     assert_memory_equal(one.task.data, "b", 1);
-    assert_ok(script_leased(mixed, &out));
+    assert_ok(script_leased(mixed, 3, &out));
     assert_int_equal(reply_len(out.tasks), 0);
     assert_false(out.is_more);
     assert_int_equal(script_leased_len(&out), 3);
@@ -216,12 +216,14 @@ static void leased_has_tasks_alone_or_tasks_and_jobs_one_by_one(void **state)
     assert_ok(script_leased_one(mixed, &out, 2, &one));
     assert_string_equal(one.job, "job-2");
     assert_int_equal(one.held_back, 70000);
+    assert_err(script_leased(alone, 1, &out), MUSTER_E_REDIS); /* more than were asked for */
+    assert_err(script_leased(mixed, 2, &out), MUSTER_E_REDIS);
 }
 
 static int first_leased(const redisReply *r)
 {
     struct script_leased out = {0};
-    (void)script_leased(r, &out);
+    (void)script_leased(r, 1, &out);
     return script_leased_one(r, &out, 0, &(struct script_leased_one){0});
 }
 

@@ -106,7 +106,7 @@ bool async_hear_reply(struct async_call *call, size_t bytes, const struct redisR
 {
     struct muster_async *a = call->async;
     struct async_line *l = &a->line;
-    const bool is_in_time = call->kind->is_own || clock_ms() < call->made_ms + a->timeout_ms;
+    const bool is_in_time = call->kind->is_own || clock_ms() - call->made_ms < a->timeout_ms;
     const bool comes_again = reply ? reply_is_passing(reply) && is_in_time : call->kind->is_own;
     l->n_sent--;
     l->sent_bytes -= bytes;

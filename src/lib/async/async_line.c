@@ -135,7 +135,7 @@ static void look_at_role(struct muster_async *a)
     struct command c = COMMAND_EMPTY;
     command_text(&c, "HELLO");
     l->is_looking = true;
-    l->role_due_ms = clock_ms() + ROLE_LOOK_MS;
+    l->role_due_ms = clock_in_ms(ROLE_LOOK_MS);
     if (link_call(l->link, &c, on_role, a) != MUSTER_OK)
         link_break(l->link, MUSTER_E_NOMEM, "out of memory");
     command_clear(&c);
@@ -280,7 +280,7 @@ static void on_up(void *arg)
 {
     struct muster_async *a = arg;
     a->line.was_up = true;
-    a->line.role_due_ms = clock_ms() + ROLE_LOOK_MS;
+    a->line.role_due_ms = clock_in_ms(ROLE_LOOK_MS);
     pair_ask(&a->watches.pair);
     a->line.claim = link_is_format_known(a->line.link) && !a->line.confirm.fsync ? ASYNC_CLAIMED : ASYNC_UNCLAIMED;
     async_line_go_on(a);

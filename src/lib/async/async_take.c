@@ -171,7 +171,7 @@ static void on_taken(const struct redisReply *reply, void *arg)
         return;
     if (!async_hear_reply(&t->call, 0, reply))
         return;
-    int err = script_leased(reply, &leased);
+    int err = script_leased(reply, t->what.n, &leased);
     const size_t n = script_leased_len(&leased);
     struct script_leased_one one;
     if (err == MUSTER_OK && n == 0)
@@ -298,7 +298,7 @@ int muster_async_take(struct muster_async *a, const char *queue, size_t n, int64
     memcpy(t->queue, queue, len);
     t->what = (struct script_take_lease){.n = n, .lease_ms = lease_ms};
     t->wait_ms = wait_ms < WAIT_MAX_MS ? wait_ms : WAIT_MAX_MS;
-    t->until_ms = t->call.made_ms + t->wait_ms;
+    t->until_ms = clock_in_ms(t->wait_ms);
     t->taker = async_taker_get(a, queue);
     t->unsent = (struct async_unsent){.take = &t->call, .taker = t->taker};
     if (t->taker)

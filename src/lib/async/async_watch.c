@@ -37,7 +37,7 @@ struct async_call *async_watch_take_out(struct async_watch *w, struct async_slee
     if (!*at)
         w->end = at;
     free(s);
-    w->idle_ms = clock_ms() + IDLE_MS;
+    w->idle_ms = clock_in_ms(IDLE_MS);
     return take;
 }
 
@@ -63,7 +63,7 @@ void async_watch_set_timer(struct async_watch *w)
 
 void async_watch_plan_look(struct async_watch *w, int64_t in_ms)
 {
-    int64_t at_ms = clock_ms() + in_ms;
+    int64_t at_ms = clock_in_ms(in_ms);
     if (at_ms < w->looked_ms + WAITING_LOOK_APART_MS)
         at_ms = w->looked_ms + WAITING_LOOK_APART_MS;
     w->look_ms = least(w->look_ms, at_ms);
@@ -162,8 +162,8 @@ int async_watch_sleep(struct async_call *take, const char *queue, const char *ca
     }
     const int64_t now = clock_ms();
     *s = (struct async_sleeper){.take = take, .caller = caller};
-    s->wake_ms =
-        least(until_ms, now + (next_due_ms >= 0 && next_due_ms < WAITING_RENEW_MS ? next_due_ms : WAITING_RENEW_MS));
+    s->wake_ms = least(
+        until_ms, clock_in_ms(next_due_ms >= 0 && next_due_ms < WAITING_RENEW_MS ? next_due_ms : WAITING_RENEW_MS));
     if (s->wake_ms < now + WAITING_LOOK_APART_MS && s->wake_ms < until_ms)
         s->wake_ms = now + WAITING_LOOK_APART_MS;
     *w->end = s;

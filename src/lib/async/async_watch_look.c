@@ -25,7 +25,7 @@ static void look_is_over(struct async_watch *w)
     if (w->has_failed || w->waiting > 0 || is_due)
         async_watch_wake(w, &w->first);
     else if (w->due_ms >= 0 && w->now_ms >= 0)
-        w->first->wake_ms = least(w->first->wake_ms, clock_ms() + w->due_ms - w->now_ms);
+        w->first->wake_ms = least(w->first->wake_ms, clock_in_ms(w->due_ms - w->now_ms));
     async_watch_set_timer(w);
 }
 

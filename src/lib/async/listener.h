@@ -74,6 +74,8 @@ void listener_links_clear(struct muster_listener *l);
 
 /* Subscribe, for this ear, to what it hears and did not hear before, and end what it hears no more. */
 void listener_links_subscribe(struct muster_listener *l, struct listener_ear *ear, int kinds_before);
+/* Nobody is to be told of by this any more, or it counts no more: next time it begins anew. */
+void listener_links_forget(struct listener_told *told);
 /* At the next chance: tell the scripts what they do not know. */
 void listener_links_tell_soon(struct muster_listener *l);
 

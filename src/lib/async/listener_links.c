@@ -53,7 +53,7 @@ static bool is_about(const struct telling *t, const struct listener_ear *ear)
 {
     if (!*t->queue)
         return listener_ear_is_of_jobs(ear);
-    return ear->queue && strcmp(ear->queue, t->queue) == 0;
+    return ear->queue && listener_ear_is_of_queue(ear) && strcmp(ear->queue, t->queue) == 0;
 }
 
 static void refused(struct telling *t, int err, const struct redisReply *reply)
@@ -68,6 +68,21 @@ static void refused(struct telling *t, int err, const struct redisReply *reply)
             listener_ear_miss(l, l->ears.all[i], err, why);
 }
 
+/* Of whom nobody listens to any more the scripts are not told again: what they were told then says nothing later. */
+static bool is_wanted(const struct telling *t)
+{
+    const struct listener_ears *ears = &t->listener->ears;
+    bool is = false;
+    for (size_t i = 0; i < ears->n; i++)
+        is |= is_about(t, ears->all[i]);
+    return is;
+}
+
+void listener_links_forget(struct listener_told *told)
+{
+    told->at_ms = told->try_ms = 0;
+}
+
 static void on_told(const struct redisReply *reply, void *arg)
 {
     struct telling *t = arg;
@@ -77,7 +92,9 @@ static void on_told(const struct redisReply *reply, void *arg)
     l->n_telling--;
     if (told)
         told->is_under_way = false;
-    if (told && err == MUSTER_OK) {
+    if (told && !is_wanted(t)) {
+        listener_links_forget(told);
+    } else if (told && err == MUSTER_OK) {
         told->at_ms = t->sent_ms;
         for (size_t i = 0; i < l->ears.n; i++)
             if (is_about(t, l->ears.all[i]))
@@ -213,7 +230,7 @@ static void subscribe_to_jobs(struct muster_listener *l)
     } else if (ears->n_jobs == 0 && ears->is_jobs_asked) {
         unsubscribe(l, channel);
         ears->is_jobs_asked = ears->is_jobs_subscribed = false;
-        ears->jobs = (struct listener_told){.is_under_way = ears->jobs.is_under_way};
+        listener_links_forget(&ears->jobs);
     }
 }
 
@@ -270,11 +287,6 @@ static void on_here(void *arg)
     listener_ear_settle_all(arg);
 }
 
-static void forget(struct listener_told *told)
-{
-    told->at_ms = told->try_ms = 0;
-}
-
 /* Whoever has heard nothing yet hears that a server cannot be reached, or refuses, only if all do: another one may
  * answer. */
 static void miss(struct muster_listener *l, const struct link *link, struct listener_ear *ear, int err,
@@ -290,10 +302,10 @@ static void on_hearing_down(void *arg, int err, const char *text)
     struct muster_listener *l = arg;
     l->ears.is_jobs_asked = l->ears.is_jobs_subscribed = false;
     pair_subscribed(&l->pair, false);
-    forget(&l->ears.jobs);
+    listener_links_forget(&l->ears.jobs);
     for (size_t i = 0; i < l->ears.n; i++) {
         l->ears.all[i]->is_asked = l->ears.all[i]->is_subscribed = false;
-        forget(&l->ears.all[i]->told);
+        listener_links_forget(&l->ears.all[i]->told);
         miss(l, l->hearing, l->ears.all[i], err, text);
     }
     listener_links_tell_soon(l);

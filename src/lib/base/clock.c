@@ -17,3 +17,9 @@ int64_t clock_ms(void)
 {
     return clock_us() / 1000;
 }
+
+int64_t clock_in_ms(int64_t ms)
+{
+    const int64_t now_ms = clock_ms();
+    return ms < CLOCK_NEVER - now_ms ? now_ms + ms : CLOCK_NEVER;
+}

@@ -11,4 +11,9 @@
 int64_t clock_ms(void);
 int64_t clock_us(void);
 
+/* The time that comes in `ms`, which may be of any size: of somebody's wait, or of an answer. One that never comes is
+ * CLOCK_NEVER. No other deadline is a sum with the clock (house/test_lists). */
+#define CLOCK_NEVER INT64_MAX
+int64_t clock_in_ms(int64_t ms);
+
 #endif

@@ -107,7 +107,7 @@ static int look_back(struct doctor *d, const struct pace *p)
 int doctor_look_at_pace(struct doctor *d)
 {
     struct pace p = {.n = 0};
-    const int64_t until_ms = clock_ms() + LOOK_MS;
+    const int64_t until_ms = clock_in_ms(LOOK_MS);
     int err = try_once(d, &p);
     while (err == MUSTER_OK && (p.n < TRIES_LEAST || clock_ms() < until_ms)) {
         redis_sleep(d->client->redis, PAUSE_MS);

@@ -41,7 +41,7 @@ struct waiting {
     muster_job_wait_fn *fn;
     void *arg;
     bool stop;
-    int64_t until_ms; /* INT64_MAX: for ever */
+    int64_t until_ms; /* CLOCK_NEVER: for ever */
     struct redis *listener;
     int64_t look_at_ms;
     int64_t renew_at_ms;
@@ -156,7 +156,7 @@ static int look_at_some(struct waiting *w, struct seen *seen, size_t n)
         else if (seen[i].job->is_missing && seen[i].was_missing)
             err = note_end(w, seen[i].job, MUSTER_JOB_END_GONE);
         else if (seen[i].job->is_missing)
-            w->look_at_ms = clock_ms() + MISSING_MS;
+            w->look_at_ms = clock_in_ms(MISSING_MS);
     }
     return err;
 }
@@ -165,7 +165,7 @@ static int look(struct waiting *w)
 {
     struct seen seen[LOOK_PAGE];
     int err = MUSTER_OK;
-    w->look_at_ms = clock_ms() + (w->is_deaf ? LOOK_DEAF_MS : LOOK_MS) + LOOK_EACH_MS * (int64_t)w->n_left;
+    w->look_at_ms = clock_in_ms((w->is_deaf ? LOOK_DEAF_MS : LOOK_MS) + LOOK_EACH_MS * (int64_t)w->n_left);
     for (size_t i = 0; err == MUSTER_OK && i < w->n && !w->stop;) {
         size_t n = 0;
         for (; i < w->n && n < LOOK_PAGE; i++)
@@ -262,7 +262,7 @@ static int listen_again(struct waiting *w)
     int err = w->listener ? MUSTER_OK : listen_subscribe_to_jobs(w->client, &w->listener);
     if (err == MUSTER_OK)
         err = announce(w);
-    w->renew_at_ms = clock_ms() + LISTEN_RENEW_MS;
+    w->renew_at_ms = clock_in_ms(LISTEN_RENEW_MS);
     w->was_there |= err == MUSTER_OK;
     return err;
 }
@@ -336,12 +336,12 @@ static int check(struct muster_client *c, const char *const *ids, size_t n, int6
 int muster_job_wait(struct muster_client *c, const char *const *ids, size_t n, int64_t timeout_ms,
                     muster_job_wait_fn *fn, void *arg)
 {
-    struct waiting w = {.client = c, .n = n, .n_left = n, .fn = fn, .arg = arg, .until_ms = INT64_MAX};
+    struct waiting w = {.client = c, .n = n, .n_left = n, .fn = fn, .arg = arg, .until_ms = CLOCK_NEVER};
     int err = check(c, ids, n, timeout_ms);
     if (err != MUSTER_OK || n == 0)
         return err;
-    if (timeout_ms >= 0 && timeout_ms < INT64_MAX - clock_ms())
-        w.until_ms = clock_ms() + timeout_ms;
+    if (timeout_ms >= 0)
+        w.until_ms = clock_in_ms(timeout_ms);
     w.jobs = calloc(n, sizeof *w.jobs);
     if (!w.jobs)
         return MUSTER_E_NOMEM;

@@ -19,6 +19,7 @@ struct taking {
     struct script_take_lease what;
     muster_process_row_fn *fn;
     void *arg;
+    size_t *n_given; /* handed out so far */
     struct unsent unsent;
     bool has_given; /* the caller has got something */
 };
@@ -45,6 +46,7 @@ static bool give_one(const struct taking *t, const struct script_leased *leased,
         .len = task.len,
         .whole_len = task.len,
     };
+    ++*t->n_given;
     return t->fn(&info, t->arg) != 0;
 }
 
@@ -105,7 +107,7 @@ static int ask_some(struct muster_client *c, struct taking *t, int64_t *next_due
     int err = client_run(c, &command, &reply);
     unheard_note(c, what.queue, err);
     if (err == MUSTER_OK)
-        err = client_understand(c, script_leased(reply, &leased));
+        err = client_understand(c, script_leased(reply, what.n, &leased));
     const size_t n = script_leased_len(&leased);
     if (err == MUSTER_OK)
         err = give_leased(c, t, reply, &leased, &stop);
@@ -163,7 +165,7 @@ static int look(struct muster_client *c, struct taking *t, struct vigil *v, int6
  * slept, so it looks once more over a new one: if that fails, too, there is no Redis. */
 static int wait_and_take(struct muster_client *c, struct taking *t, int64_t wait_ms)
 {
-    const int64_t until_ms = clock_ms() + wait_ms;
+    const int64_t began_ms = clock_ms(), until_ms = clock_in_ms(wait_ms);
     struct vigil v = {.client = c, .queue = t->what.queue};
     int64_t next_due_ms, left_ms;
     int err;
@@ -171,7 +173,7 @@ static int wait_and_take(struct muster_client *c, struct taking *t, int64_t wait
     do {
         left_ms = until_ms - clock_ms();
         t->what.wait = left_ms > 0 ? SCRIPT_WAIT : SCRIPT_WAIT_OVER;
-        t->what.waited_ms = wait_ms - left_ms;
+        t->what.waited_ms = clock_ms() - began_ms;
         err = look(c, t, &v, &next_due_ms);
         died_before = has_died;
         has_died = (err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT) && !t->has_given;
@@ -210,7 +212,9 @@ static int check_take(struct muster_client *c, const struct taking *t, int64_t w
 static int begin_to_take(struct muster_client *c, struct taking *t, int64_t wait_ms)
 {
     int64_t next_due_ms;
+    size_t n_given = 0;
     int err = check_take(c, t, wait_ms);
+    t->n_given = &n_given;
     if (err == MUSTER_OK)
         err = redis_claim_format(c->redis);
     if (err == MUSTER_OK)
@@ -220,7 +224,7 @@ static int begin_to_take(struct muster_client *c, struct taking *t, int64_t wait
     if (err == MUSTER_E_NOT_FOUND && wait_ms > 0)
         err = wait_and_take(c, t, wait_ms);
     if (err == MUSTER_E_INTERRUPTED)
-        unheard_give_back_soon(c);
+        unheard_give_back_soon(c, n_given);
     return err;
 }
 

@@ -147,7 +147,7 @@ static int move_due(struct muster_client *c, const char *queue, bool *is_more)
     script_take(&command, &c->root, &(struct script_take_lease){.queue = queue, .lease_ms = 1});
     int err = client_run(c, &command, &reply);
     if (err == MUSTER_OK)
-        err = client_understand(c, script_leased(reply, &leased));
+        err = client_understand(c, script_leased(reply, 0, &leased));
     *is_more = err == MUSTER_OK && leased.next_due_ms == 0;
     redis_reply_free(reply);
     return err;

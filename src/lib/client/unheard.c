@@ -91,15 +91,19 @@ int unheard_give_back_large(struct muster_client *c, struct script_untaken *back
     return err == MUSTER_OK && back->n > 0 ? give_back_all(c, back) : err;
 }
 
-void unheard_give_back_soon(struct muster_client *c)
+void unheard_give_back_soon(struct muster_client *c, size_t n_given)
 {
+    char given[48] = "";
     int timeout_ms = redis_hurry(c->redis, SOON_MS);
     int err = unheard_give_back(c);
     (void)redis_set_timeout(c->redis, timeout_ms);
+    if (n_given > 0)
+        snprintf(given, sizeof given, "%zu were handed out; ", n_given);
     if (err == MUSTER_OK)
-        redis_error_set(c->redis, "interrupted; nothing is left taken");
+        redis_error_set(c->redis, "interrupted; %snothing%s is left taken", given, n_given > 0 ? " else" : "");
     else
         redis_error_set(c->redis,
-                        "interrupted; what it may have taken goes back with the next take, or when the client "
-                        "is freed, or when the lease is over");
+                        "interrupted; %swhat it may have taken%s goes back with the next take, or when the client "
+                        "is freed, or when the lease is over",
+                        given, n_given > 0 ? " besides" : "");
 }

@@ -38,7 +38,8 @@ void unheard_end(struct muster_client *c);
  * was not that much. */
 int unheard_give_back_large(struct muster_client *c, struct script_untaken *back);
 
-/* The same after an interrupt: if Redis does not answer soon, it is left for later. The client's error says which. */
-void unheard_give_back_soon(struct muster_client *c);
+/* The same after an interrupt: if Redis does not answer soon, it is left for later. The client's error says which;
+ * `n_given`: so many had been handed out before. */
+void unheard_give_back_soon(struct muster_client *c, size_t n_given);
 
 #endif

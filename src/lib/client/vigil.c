@@ -23,7 +23,6 @@
  * not make a tight loop. */
 /* One look serves at most this many messages: a flood on the channel must not keep a waiting caller from looking. */
 #define DRAIN_MAX 1000
-#define NEVER INT64_MAX
 
 enum heard { HEARD_NOTHING, HEARD_OTHERS, HEARD_ALL, HEARD_OWN_NAME, HEARD_BREAK, HEARD_INTERRUPT };
 
@@ -78,7 +77,7 @@ static enum heard hear(struct vigil *v, int64_t ms)
 /* When to look because of what was heard. */
 static int64_t look_at(struct vigil *v, enum heard heard)
 {
-    int64_t ms = clock_ms() + waiting_times_look_in(heard == HEARD_OTHERS, v->stagger_ms);
+    int64_t ms = clock_in_ms(waiting_times_look_in(heard == HEARD_OTHERS, v->stagger_ms));
     return ms > v->looked_at_ms + WAITING_LOOK_APART_MS ? ms : v->looked_at_ms + WAITING_LOOK_APART_MS;
 }
 
@@ -91,7 +90,7 @@ static int look(struct vigil *v, int64_t *due_ms, bool *is_worth_a_take)
     int err = waiting_look(v->client, v->queue, &waiting, &next_due_ms);
     v->looked_at_ms = clock_ms();
     v->stagger_ms = waiting_times_stagger(v->stagger_ms);
-    *due_ms = next_due_ms >= 0 ? v->looked_at_ms + next_due_ms : NEVER;
+    *due_ms = next_due_ms >= 0 ? clock_in_ms(next_due_ms) : CLOCK_NEVER;
     *is_worth_a_take = err != MUSTER_OK || waiting > 0 || next_due_ms == 0;
     return err == MUSTER_E_INTERRUPTED ? err : MUSTER_OK;
 }
@@ -106,8 +105,8 @@ static void keep_apart(const struct vigil *v, int64_t since_ms)
 
 int vigil_sleep(struct vigil *v, int64_t next_due_ms, int64_t ms)
 {
-    const int64_t began_at_ms = clock_ms(), end_ms = began_at_ms + least(ms, WAITING_RENEW_MS);
-    int64_t due_ms = next_due_ms >= 0 ? began_at_ms + next_due_ms : NEVER, look_ms = NEVER;
+    const int64_t began_at_ms = clock_ms(), end_ms = clock_in_ms(least(ms, WAITING_RENEW_MS));
+    int64_t due_ms = next_due_ms >= 0 ? clock_in_ms(next_due_ms) : CLOCK_NEVER, look_ms = CLOCK_NEVER;
     v->looked_at_ms = began_at_ms;
     for (;;) {
         const int64_t until_ms = least(end_ms, least(due_ms, look_ms)), left_ms = until_ms - clock_ms();
@@ -128,7 +127,7 @@ int vigil_sleep(struct vigil *v, int64_t next_due_ms, int64_t ms)
             return err;
         if (is_worth_a_take)
             break;
-        look_ms = NEVER;
+        look_ms = CLOCK_NEVER;
     }
     keep_apart(v, began_at_ms);
     return MUSTER_OK;

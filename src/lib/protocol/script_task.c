@@ -137,7 +137,7 @@ void script_take(struct command *c, const struct script_root *root, const struct
 #define LEASED_HEAD 6
 #define LEASED_ONE 3
 
-int script_leased(const struct redisReply *r, struct script_leased *out)
+int script_leased(const struct redisReply *r, size_t most, struct script_leased *out)
 {
     int err = reply_status(r);
     if (err != MUSTER_OK)
@@ -148,6 +148,8 @@ int script_leased(const struct redisReply *r, struct script_leased *out)
     out->is_more = reply_integer(reply_at(r, 5)) == 1;
     out->first_token = 0;
     out->n_more = reply_len(r) > LEASED_HEAD ? (reply_len(r) - LEASED_HEAD) / LEASED_ONE : 0;
+    if (script_leased_len(out) > most)
+        return MUSTER_E_REDIS;
     return reply_len(out->tasks) > 0 ? script_read_token(reply_at(r, 3), &out->first_token) : MUSTER_OK;
 }
 

@@ -80,7 +80,8 @@ struct script_leased {
     size_t n_more; /* processes after these, for script_leased_one() */
 };
 size_t script_leased_len(const struct script_leased *leased);
-int script_leased(const struct redisReply *r, struct script_leased *out);
+/* `most`: as many were asked for; more than that is no answer. */
+int script_leased(const struct redisReply *r, size_t most, struct script_leased *out);
 struct script_leased_one {
     uint64_t token;
     const char *job; /* its id, NULL: a task */

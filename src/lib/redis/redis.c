@@ -229,13 +229,13 @@ bool redis_wait(struct redis *r, int64_t until_ms)
  * there in time. */
 static int64_t answered_by_ms(const struct redis *r)
 {
-    int64_t until_ms = clock_ms() + r->patience_ms + wire_extra_ms(r->asked_bytes);
+    int64_t until_ms = clock_in_ms(r->patience_ms + wire_extra_ms(r->asked_bytes));
     return r->greeted_by_ms && r->greeted_by_ms < until_ms ? r->greeted_by_ms : until_ms;
 }
 
 void redis_begin_time(struct redis *r)
 {
-    r->until_ms = clock_ms() + r->timeout_ms;
+    r->until_ms = clock_in_ms(r->timeout_ms);
     r->n_moves = 0;
 }
 

@@ -82,7 +82,7 @@ static int greet(struct redis *r, struct greeting *g, enum greeting_begin from)
         return err;
     }
     r->is_greeted = true;
-    r->role_due_ms = clock_ms() + ROLE_LOOK_MS;
+    r->role_due_ms = clock_in_ms(ROLE_LOOK_MS);
     r->is_format_known = g->is_format_known;
     if (from == GREETING_WHOLE)
         r->n_replicas = g->n_replicas;
@@ -117,7 +117,7 @@ static int borrow(struct redis *r)
 bool redis_pause(struct redis *r)
 {
     int ms = PAUSE_MS + (int)arc4random_uniform(PAUSE_SPREAD_MS);
-    if (clock_ms() + ms >= r->until_ms)
+    if (clock_in_ms(ms) >= r->until_ms)
         return false;
     redis_sleep(r, ms);
     return true;
@@ -159,7 +159,7 @@ static int connect_somewhere(struct redis *r)
     for (bool is_there = false;;) {
         bool goes_on = false;
         if (!is_there) {
-            r->greeted_by_ms = clock_ms() + r->patience_ms;
+            r->greeted_by_ms = clock_in_ms(r->patience_ms);
             r->tried_since = r->resolver.n_failures;
         }
         int err = redis_check_interrupt(r);

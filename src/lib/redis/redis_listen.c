@@ -24,13 +24,13 @@
 static void note_sign(struct redis *r)
 {
     r->has_asked = false;
-    r->sign_due_ms = clock_ms() + PING_AFTER_MS;
+    r->sign_due_ms = clock_in_ms(PING_AFTER_MS);
 }
 
 /* Redis confirms each channel separately. */
 static int subscribe(struct redis *r, const char *const *channels, size_t n)
 {
-    const int64_t until_ms = clock_ms() + r->timeout_ms;
+    const int64_t until_ms = clock_in_ms(r->timeout_ms);
     int err = MUSTER_OK;
     for (size_t i = 0; i < n && err == MUSTER_OK; i++)
         err = wire_subscribe(r->wire, WIRE_CLASSIC, channels[i]);
@@ -73,7 +73,7 @@ static int ask_for_sign(struct redis *r)
         return redis_break(r, err, "out of memory");
     wire_flush(r->wire);
     r->has_asked = true;
-    r->sign_due_ms = clock_ms() + r->timeout_ms;
+    r->sign_due_ms = clock_in_ms(r->timeout_ms);
     return MUSTER_OK;
 }
 
@@ -113,7 +113,7 @@ static int look_where_it_is(struct redis *listener)
     struct redis *r = listener->listens_for;
     long long n;
     bool had_time = clock_ms() >= listener->ear_due_ms;
-    listener->ear_due_ms = clock_ms() + PING_AFTER_MS;
+    listener->ear_due_ms = clock_in_ms(PING_AFTER_MS);
     if (r->asked)
         return MUSTER_OK;
     int err = count_ears(listener, &n);
@@ -155,9 +155,9 @@ int redis_listen(struct redis **listener, struct redis *r, const char *const *ch
         return err;
     }
     note_sign(l);
-    l->ear_due_ms = clock_ms() + PING_AFTER_MS;
+    l->ear_due_ms = clock_in_ms(PING_AFTER_MS);
     l->ear_asked = redis_connection(r);
-    l->master_due_ms = r->url.kind == URL_SENTINEL ? clock_ms() + MASTER_ASK_MS : 0;
+    l->master_due_ms = r->url.kind == URL_SENTINEL ? clock_in_ms(MASTER_ASK_MS) : 0;
     if (r->n_elsewhere < 2)
         err = look_where_it_is(l);
     if (err == MUSTER_OK) {
@@ -188,7 +188,7 @@ static int64_t next_due_ms(const struct redis *r)
 static int hear_more(struct redis *r, int64_t wait_ms)
 {
     unsigned marks = wire_marks(r->wire);
-    int64_t until_ms = clock_ms() + wait_ms, due_ms = next_due_ms(r);
+    int64_t until_ms = clock_in_ms(wait_ms), due_ms = next_due_ms(r);
     if (r->master_due_ms && clock_ms() >= r->master_due_ms)
         return redis_look_for_master(r);
     if (is_ear_due(r))

@@ -86,7 +86,7 @@ int redis_look_for_master(struct redis *listener)
         err = redis_call(listener->sentinel, &c, &reply);
     }
     command_clear(&c);
-    listener->master_due_ms = clock_ms() + (err == MUSTER_OK ? MASTER_ASK_MS : AGAIN_MS);
+    listener->master_due_ms = clock_in_ms(err == MUSTER_OK ? MASTER_ASK_MS : AGAIN_MS);
     if (err == MUSTER_E_INTERRUPTED)
         redis_error_set(listener, "%s", redis_error(listener->sentinel));
     else

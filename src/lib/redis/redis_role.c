@@ -13,7 +13,7 @@ static int look(struct redis *r)
 {
     struct command c = COMMAND_EMPTY;
     struct redisReply *reply = NULL;
-    r->role_due_ms = clock_ms() + ROLE_LOOK_MS;
+    r->role_due_ms = clock_in_ms(ROLE_LOOK_MS);
     command_text(&c, "HELLO");
     int err = wire_say(r->wire, &c, 1);
     command_clear(&c);

@@ -53,7 +53,7 @@ static void ask_for_a_look(struct muster_worker *w)
 
 static void begin_to_wait(struct muster_worker *w)
 {
-    w->burst.until_ms = clock_ms() + (int64_t)WAIT_TTLS * w->ttl_ms;
+    w->burst.until_ms = clock_in_ms((int64_t)WAIT_TTLS * w->ttl_ms);
     log_line(MUSTER_LOG_INFO, "muster: worker %s: found nothing more to do; waits for workers past their end: %llu",
              w->id, (unsigned long long)w->sweeps.n_past);
 }

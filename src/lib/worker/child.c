@@ -119,7 +119,7 @@ void child_abandon(struct child *c)
     child_tell(c, CHILD_KILLED, 0);
     child_free(c);
     if (w->children.reap_before_ms == 0)
-        w->children.reap_before_ms = clock_ms() + REAP_MS;
+        w->children.reap_before_ms = clock_in_ms(REAP_MS);
     reap(w, pid, w->children.reap_before_ms);
 }
 
@@ -149,7 +149,7 @@ struct child *child_watch(struct muster_process *p, pid_t pid, event_callback_fn
     }
     int saved = errno;
     kill(-pid, SIGKILL);
-    reap(p->worker, pid, clock_ms() + REAP_AT_ONCE_MS);
+    reap(p->worker, pid, clock_in_ms(REAP_AT_ONCE_MS));
     if (c)
         child_free(c);
     errno = saved;

@@ -42,7 +42,7 @@ void limit_set(struct muster_process *p, int64_t limit_ms)
         p->limit_timer = evtimer_new(p->worker->base, on_limit_timer, p);
     if (!p->limit_timer)
         return;
-    p->limit_at_ms = clock_ms() + limit_ms;
+    p->limit_at_ms = clock_in_ms(limit_ms);
     p->limit_near_ms = p->limit_at_ms - limit_ms / 10;
     timer_after_ms(p->limit_timer, limit_ms - limit_ms / 10);
 }

@@ -174,7 +174,7 @@ static void renew_registry(struct muster_worker *w)
     struct command c = COMMAND_EMPTY;
     begin(w, &c, "ZADD", KEY_REGISTRY, "");
     command_words(&c, WORDS("XX", "GT", "CH"));
-    command_number(&c, clock_ms() + w->probe.ahead_ms + w->ttl_ms);
+    command_number(&c, clock_in_ms(w->probe.ahead_ms + w->ttl_ms));
     command_text(&c, w->id);
     ask(w, &c, PROBE_REGISTRY);
 }

@@ -33,7 +33,7 @@ bool registration_is_there(const struct muster_worker *w)
 static void registered(struct muster_worker *w, const struct script_started *started)
 {
     w->registration.nonce[0] = '\0';
-    w->registration.not_before_ms = clock_ms() + LIFE_LEAST_MS;
+    w->registration.not_before_ms = clock_in_ms(LIFE_LEAST_MS);
     tell_accepted(w, REQUEST_START);
     memcpy(w->caller.epoch, started->epoch, sizeof w->caller.epoch);
     figures_set(&w->figures.registered, 1);

@@ -114,7 +114,7 @@ static void give_up(struct muster_process *p)
 void share_stay(struct muster_process *p, int64_t for_ms)
 {
     int asked = MUSTER_STOP_MOVE;
-    p->stays_until_ms = clock_ms() + (for_ms > 0 ? for_ms : MUSTER_STAY_DEFAULT_MS);
+    p->stays_until_ms = clock_in_ms(for_ms > 0 ? for_ms : MUSTER_STAY_DEFAULT_MS);
     if (!p->move)
         return;
     trace_line(TRACE_STATE, "process %s of %s: stays", p->token_text, p->served->name);
@@ -162,7 +162,7 @@ static void begin_move(struct muster_process *p, const char *move, int64_t move_
     figures_add(&w->figures.moves_asked, 1);
     trace_line(TRACE_STATE, "process %s of %s: is to move to worker %s", p->token_text, p->served->name,
                script_move_to(move));
-    atomic_store(&p->move_at_ms, clock_ms() + move_ms);
+    atomic_store(&p->move_at_ms, clock_in_ms(move_ms));
     dispatch_call_off(w);
     if (process_is(p, IS_READY))
         end_unstarted(p);

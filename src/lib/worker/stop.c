@@ -47,7 +47,7 @@ int muster_worker_stop(struct muster_worker *w, int drain_ms)
 static bool children_are_gone(struct muster_worker *w)
 {
     if (w->processes.n_children == 0 && w->stop.had_children && w->stop.drain_is_over) {
-        w->stop.leave_before_ms = clock_ms() + w->ttl_ms;
+        w->stop.leave_before_ms = clock_in_ms(w->ttl_ms);
         timer_after_ms(w->stop.drain_timer, w->ttl_ms);
     }
     w->stop.had_children = w->processes.n_children > 0;
@@ -119,7 +119,7 @@ void stop_at_once(struct muster_worker *w)
 /* After `drain_ms`, and so long for the way out. */
 static void drain_for(struct muster_worker *w, int64_t drain_ms, int64_t leave_ms)
 {
-    int64_t leave_before = clock_ms() + drain_ms + leave_ms;
+    int64_t leave_before = clock_in_ms(drain_ms + leave_ms);
     if (w->stop.leave_before_ms != 0 && leave_before >= w->stop.leave_before_ms)
         return;
     w->stop.leave_before_ms = leave_before;

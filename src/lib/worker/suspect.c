@@ -71,7 +71,7 @@ static void set_timer(struct suspects *s)
     int64_t acquit_ms = s->stage == SUSPECT_RUNS ? s->acquit_after_ms : INT64_MAX;
     int64_t next_ms = tell_ms < acquit_ms ? tell_ms : acquit_ms;
     if (next_ms != INT64_MAX)
-        timer_after_ms(s->timer, s->since_ms + next_ms - clock_ms() + 1);
+        timer_after_ms(s->timer, s->since_ms + next_ms + 1 - clock_ms());
 }
 
 static void set_stage(struct suspects *s, enum suspect_stage stage)

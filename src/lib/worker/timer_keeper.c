@@ -40,7 +40,7 @@ static void promote(struct muster_worker *w);
 
 static void set_timer(struct muster_worker *w, int64_t after_ms)
 {
-    w->keeper.due_at_ms = after_ms < 0 ? NOTHING_DUE : clock_ms() + after_ms;
+    w->keeper.due_at_ms = after_ms < 0 ? NOTHING_DUE : clock_in_ms(after_ms);
     if (after_ms < 0)
         event_del(w->keeper.timer);
     else
