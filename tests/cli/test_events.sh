@@ -90,8 +90,9 @@ ok put q data --id one --url "$MUSTER_URL?db=1"
 ok put q data --id zero
 ok put q data --id two --url "$MUSTER_URL?db=1"
 wait_for events_are there 'put one,put two'
-events_are here 'put zero' || fail "heard here: $(events here)"
+wait_for events_are here 'put zero'
 end here INT 0
+events_are here 'put zero' || fail "heard here: $(events here)"
 end there INT 0
 
 check_usage events word

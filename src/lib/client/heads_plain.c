@@ -19,12 +19,17 @@ static const char *const long_fields[] = {"data", "result"};
 /* In the place of a field that is not asked for. No record has it. */
 #define NO_FIELD ""
 
+/* MUSTER_OK if there is memory, as it was needed. */
+static int has_memory(struct muster_client *c, bool has)
+{
+    if (!has)
+        redis_error_set(c->redis, "out of memory");
+    return has ? MUSTER_OK : MUSTER_E_NOMEM;
+}
+
 static int cut(struct muster_client *c, struct redisReply **reply, size_t most)
 {
-    if (reply_cut(reply, most))
-        return MUSTER_OK;
-    redis_error_set(c->redis, "out of memory");
-    return MUSTER_E_NOMEM;
+    return has_memory(c, reply_cut(reply, most));
 }
 
 /* Who may not ask for a length is sent all of it. */
@@ -70,7 +75,7 @@ static int ask_some(struct muster_client *c, size_t most, struct redisReply **re
         return err;
     }
     *reply = reply_join(*reply, some);
-    return *reply ? MUSTER_OK : MUSTER_E_NOMEM;
+    return has_memory(c, *reply);
 }
 
 static int ask_range(struct muster_client *c, size_t most, struct redisReply **reply, const char *const *words)
@@ -96,7 +101,7 @@ int heads_plain_ask(struct muster_client *c, size_t most, struct redisReply **re
         return ask_range(c, most, reply, words);
     int err = strcmp(words[0], "HGET") == 0 ? ask_length(c, words[1], words[2], &len) : MUSTER_OK;
     if (err == MUSTER_OK && len > HEADS_SENT_MAX)
-        return (*reply = reply_left_out(len)) ? MUSTER_OK : MUSTER_E_NOMEM;
+        return has_memory(c, (*reply = reply_left_out(len)));
     if (err == MUSTER_OK)
         err = client_ask(c, reply, words);
     return err == MUSTER_OK ? cut(c, reply, most) : err;
@@ -164,7 +169,7 @@ static bool is_short(const struct job *j)
 static int ask_lengths(struct muster_client *c, struct job *jobs, size_t n)
 {
     struct redisReply **parts = calloc(n * LONG_FIELDS + 1, sizeof *parts);
-    int err = parts ? MUSTER_OK : MUSTER_E_NOMEM;
+    int err = has_memory(c, parts);
     for (size_t i = 0; i < n * LONG_FIELDS && err == MUSTER_OK; i++)
         if (jobs[i / LONG_FIELDS].id)
             err =
@@ -220,16 +225,16 @@ static int ask_fields(struct muster_client *c, const struct job *j, const char *
     while (fields[n])
         n++;
     const char **asked = calloc(n + 1, sizeof *asked);
-    int err = asked ? MUSTER_OK : MUSTER_E_NOMEM;
+    int err = has_memory(c, asked);
     for (size_t i = 0; asked && i < n; i++)
         asked[i] = left_out(j, fields[i]) ? NO_FIELD : fields[i];
     if (err == MUSTER_OK)
         err = append(c, j, "HMGET", asked);
     if (err == MUSTER_OK)
         err = page_read_parts(c, j->id, values, 1);
-    for (size_t i = 0; err == MUSTER_OK && i < n; i++)
-        if (left_out(j, fields[i]) && !reply_put(*values, i, reply_left_out(left_out(j, fields[i]))))
-            err = MUSTER_E_NOMEM;
+    for (size_t i = 0; err == MUSTER_OK && i < n && i < reply_len(*values); i++)
+        if (left_out(j, fields[i]))
+            err = has_memory(c, reply_put(*values, i, reply_left_out(left_out(j, fields[i]))));
     free(asked);
     return err;
 }
@@ -244,14 +249,14 @@ static int ask_record(struct muster_client *c, const struct job *j, struct redis
     if (err == MUSTER_OK)
         err = page_read_parts(c, j->id, &names, 1);
     size_t n = reply_len(names);
-    if (err == MUSTER_OK && n > 0 && !(fields = calloc(n + 1, sizeof *fields)))
-        err = MUSTER_E_NOMEM;
+    if (err == MUSTER_OK && n > 0)
+        err = has_memory(c, (fields = calloc(n + 1, sizeof *fields)));
     for (size_t i = 0; fields && i < n; i++)
         fields[i] = reply_text(reply_at(names, i)) ? reply_text(reply_at(names, i)) : NO_FIELD;
     if (err == MUSTER_OK && n > 0)
         err = ask_fields(c, j, fields, &values);
-    if (err == MUSTER_OK && n > 0 && !(*record = reply_pairs(names, values)))
-        err = MUSTER_E_NOMEM;
+    if (err == MUSTER_OK && n > 0)
+        err = has_memory(c, (*record = reply_pairs(names, values)));
     free(fields);
     redis_reply_free(names);
     redis_reply_free(values);
@@ -279,7 +284,9 @@ int heads_plain_jobs(struct muster_client *c, size_t most, const char *const *id
     struct job *jobs = calloc(n + 1, sizeof *jobs);
     for (size_t i = 0; jobs && i < n; i++)
         jobs[i].id = ids[i];
-    int err = jobs ? ask_jobs(c, most, jobs, n, fields, replies) : MUSTER_E_NOMEM;
+    int err = has_memory(c, jobs);
+    if (err == MUSTER_OK)
+        err = ask_jobs(c, most, jobs, n, fields, replies);
     free(jobs);
     return err;
 }
