@@ -281,7 +281,8 @@ static const struct opt options[] = {
                  .help = "a failure's message: the end of COMMAND's stderr, or its exit status (exit)",
                  .fallback = "stderr",
                  .check = check_message},
-    [PRINT] = {.name = "print", .help = "without COMMAND: print each task as a line, and finish it"},
+    [PRINT] = {.name = "print",
+               .help = "without COMMAND: print each task as a line, and finish it; while nobody reads, it goes back"},
     [LOG] = {.name = "log",
              .kind = OPT_STRING,
              .argument = "FORM",
@@ -507,8 +508,10 @@ static int run(const struct call *call)
 {
     struct work_story story = {.on_started = on_started};
     struct work_status status;
-    struct printer printer = {
-        .json = call->common[OPT_JSON].set, .patience_ms = patience_ms(call), .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct printer printer = {.json = call->common[OPT_JSON].set,
+                              .patience_ms = patience_ms(call),
+                              .stops_asked = &stops_asked,
+                              .lock = PTHREAD_MUTEX_INITIALIZER};
     int code = check_options(call);
     if (!code)
         code = work_status_read(&status, call, &call->own[STATUS], &options[STATUS_TOKEN_FILE],
@@ -605,10 +608,6 @@ const struct command cmd_work = {
         "time is left out, which the next one says.\n"
         "What COMMANDs write on their standard error goes there as it is, between the lines of the log. So a program\n"
         "that reads the log as JSON had better get it by --log-file FILE.\n"
-        "\n"
-        "With --print a task goes back to its queue while nobody reads what is printed. One of which a part is "
-        "printed\n"
-        "waits for its reader; if it must stop meanwhile, it goes back, too, and a line tells so at the end.\n"
         "\n"
         "With --status the worker tells over HTTP how it is: /healthz is 200 while it is registered, heard, and its\n"
         "loop goes round, else 503 and why; /metrics has its counters for Prometheus; / says who it is. A thread of\n"

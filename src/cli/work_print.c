@@ -5,7 +5,7 @@
  *
  * A task of which the reader takes nothing for a while goes back to the front of its queue, where this or another worker
  * takes it again. Of one that is printed in part the rest follows, however long that takes: half of it is nobody's task.
- * Only when it is to stop, and nobody reads, it is left there and goes back, which is told at the end.
+ * Only when it is to stop, or the worker is, and nobody reads, it is left there and goes back, which is told at the end.
  */
 #include "work_print.h"
 
@@ -50,18 +50,23 @@ static char *line_of(struct muster_process *p, bool is_json, size_t *n)
     return shown;
 }
 
-static bool is_to_stop(struct muster_process *p)
+/* How often the reader of a part of a line is waited for at a stop. */
+#define WAITS_AT_STOP 4
+
+static bool is_to_stop(const struct printer *printer, struct muster_process *p)
 {
     enum muster_stop_reason reason = muster_process_stop_reason(p);
-    return reason != MUSTER_GO_ON && reason != MUSTER_STOP_MOVE;
+    return *printer->stops_asked || (reason != MUSTER_GO_ON && reason != MUSTER_STOP_MOVE);
 }
 
 /* Returns how much of it was written; less than all: it goes back. */
 static size_t write_line(const struct printer *printer, struct muster_process *p, const char *line, size_t len)
 {
     size_t done = 0, n = 0;
+    int waits = 0;
     while (done < len && out_some(line + done, len - done, printer->patience_ms, &n) == 0) {
-        if (n == 0 && (done == 0 || is_to_stop(p)))
+        waits = n == 0 && is_to_stop(printer, p) ? waits + 1 : 0;
+        if (n == 0 && (done == 0 || waits == WAITS_AT_STOP))
             break;
         done += n;
     }

@@ -7,11 +7,13 @@
 
 #include <muster/worker.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 
 /*
  *   json         print an object for each task instead of its bytes
  *   patience_ms  how long it waits for a slow reader before the task goes back
+ *   stops_asked  non-zero: the worker is to stop
  *   lock         one line at a time; of what follows
  *   is_torn      a part of a line is printed, and the rest will not follow
  *   n_torn       how many tasks that were printed in part have gone back
@@ -19,6 +21,7 @@
 struct printer {
     bool json;
     int patience_ms;
+    const volatile sig_atomic_t *stops_asked;
     pthread_mutex_t lock;
     bool is_torn;
     unsigned n_torn;
