@@ -439,8 +439,8 @@ static void a_wait_for_a_task_asks_now_and_then(void **state)
 static void a_task_that_is_no_bytes_does_not_begin(void **state)
 {
     static const char *const answers[] = {":1\r\n", "*0\r\n", "*1\r\n$1\r\nx\r\n"};
-    static row_words work = {"work",  "q",  "--id", "dead", "--resume", "--ttl", "300ms",  "--drain",
-                             "100ms", "-I", "X",    "--",   "sh",       "-c",    "exit 75"};
+    static row_words work = {"work",  "q",  "--id", "dead", "--resume", "--ttl", "300ms",   "--drain",
+                             "100ms", "-I", "X",    "--",   "sh",       "-c",    "sleep 60"};
     struct stage *t = set_stage(*state);
     for (size_t a = 0; a < N_OF(answers); a++) {
         struct run r = {.row = work,

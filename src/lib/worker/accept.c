@@ -93,6 +93,7 @@ void accept_take(struct muster_worker *w, struct served *s, const struct script_
 struct fetch {
     struct muster_worker *worker;
     uint64_t token;
+    bool asks_length; /* first, and for the rest if that may be fetched */
 };
 
 /* E_NOT_FOUND: it was taken back meanwhile. */
@@ -118,7 +119,7 @@ static int read_fetched(struct muster_process *p, const struct redisReply *reply
 
 static bool fetch(struct muster_process *p);
 
-/* An answer that has only the length. False: it has more, or it was taken back. */
+/* An answer that has only the length, as was asked. False: it has more, or it was taken back. */
 static bool hear_length(struct muster_process *p, const struct redisReply *reply)
 {
     const struct redisReply *length = p->kind == PROCESS_JOB ? reply_at(reply, 1) : reply;
@@ -135,10 +136,11 @@ static void on_fetched(const struct redisReply *reply, void *arg)
     struct fetch *f = arg;
     struct muster_worker *w = f->worker;
     struct muster_process *p = process_find(w, f->token);
+    const bool asks_length = f->asks_length;
     free(f);
     if (p && process_is(p, LACKS_BYTES) && !reply)
         too_large_note_break(p);
-    if (!reply || !p || !process_is(p, LACKS_BYTES) || hear_length(p, reply))
+    if (!reply || !p || !process_is(p, LACKS_BYTES) || (asks_length && hear_length(p, reply)))
         return;
     int err = read_fetched(p, reply);
     too_large_fetched(p);
@@ -155,14 +157,14 @@ static int send_fetch(struct muster_process *p, struct fetch *f)
     struct muster_worker *w = p->worker;
     struct command c = COMMAND_EMPTY;
     int err;
-    bool must_measure = too_large_must_measure(p);
+    f->asks_length = too_large_must_measure(p);
     c.is_heavy = true;
     if (p->kind == PROCESS_JOB) {
-        script_fetch(&c, &w->root, w->id, p->token_text, p->served->name, must_measure ? COMMAND_LARGE : 0);
+        script_fetch(&c, &w->root, w->id, p->token_text, p->served->name, f->asks_length ? COMMAND_LARGE : 0);
         err = link_script(w->connection.data, &c, on_fetched, f);
     } else {
         size_t len = key_processing(key, w->prefix, w->id, p->served->name);
-        command_text(&c, must_measure ? "HSTRLEN" : "HGET");
+        command_text(&c, f->asks_length ? "HSTRLEN" : "HGET");
         command_bytes(&c, key, len);
         command_bytes(&c, p->token_text, TOKEN_LEN);
         err = link_call(w->connection.data, &c, on_fetched, f);
