@@ -594,8 +594,8 @@ typedef void muster_done_fn(struct muster_worker *w, int err, uint64_t waiting, 
  *   - Whose is it? That of the process whose handler makes the call. What is handed on outside of any handler may be
  *     that of each process that had begun by then; and the end of a process that the program ends itself (MUSTER_LATER,
  *     muster_worker_next()) follows everything that was handed on before it, wherever.
- *   - A program that ends a process itself after it was told of a refusal (`fn`, MUSTER_ITEM_ANSWER) has decided with
- *     it in mind: then the outcome counts as it is.
+ *   - A program that ends a process itself after it was told of a refusal (`fn`; a MUSTER_ITEM_ANSWER that
+ *     muster_worker_next() has handed out) has decided with it in mind: then the outcome counts as it is.
  *
  * With `replicas` or `fsync` `fn` gets MUSTER_E_UNCONFIRMED for a task that is enqueued and was not confirmed in time.
  * Such tasks go over a connection of their own, which is made by the first of these calls, so that no heartbeat waits

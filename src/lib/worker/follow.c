@@ -38,6 +38,11 @@ uint64_t follow_handler(const struct muster_worker *w)
     return in_handler && in_handler->worker == w ? in_handler->token : 0;
 }
 
+struct follow_told follow_told(const struct muster_worker *w)
+{
+    return (struct follow_told){atomic_load(&w->follow.n_by_function), atomic_load(&w->outbox.n_fetched)};
+}
+
 void follow_new(struct muster_worker *w)
 {
     TAILQ_INIT(&w->follow.of_handlers);
@@ -91,20 +96,37 @@ static bool is_there(const struct posting *x)
     return x->err == MUSTER_OK || x->err == MUSTER_E_UNCONFIRMED || (posting_is_job(x) && x->err == MUSTER_E_EXISTS);
 }
 
-static void note(struct muster_process *p, const struct posting *x, bool is_own)
+static bool is_told_by_function(const struct posting *x)
 {
-    struct follow_refusal *r = &p->refusal;
-    const bool counts_anyway = process_is(p, IS_HELD) || !posting_is_told(x);
-    const int64_t until_us = counts_anyway ? INT64_MAX : clock_us();
-    if (r->err != MUSTER_OK && r->until_us == INT64_MAX && (r->is_own || !is_own))
-        return;
-    *r = (struct follow_refusal){.err = x->err, .is_own = is_own, .until_us = until_us, .n_bytes = posting_bytes(x)};
+    return x->fn || x->put_fn;
 }
 
-/* It may be of any of these. */
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The next answer is the one about this. */
+static void note(struct muster_process *p, const struct posting *x, enum follow_source source)
+{
+    const struct follow *f = &x->worker->follow;
+    struct follow_refusal *r = &p->refusals[source];
+    if (r->is_untold)
+        return;
+    r->err = x->err;
+    r->n_bytes = posting_bytes(x);
+    r->until_us = clock_us();
+    r->is_untold = process_is(p, IS_HELD) || !posting_is_told(x);
+    if (is_told_by_function(x))
+        r->told.by_function = larger(r->told.by_function, atomic_load(&f->n_by_function) + 1);
+    else if (x->answer)
+        r->told.by_next = larger(r->told.by_next, f->n_by_next + 1);
+}
+
+/* It may be of any of these. A handler that runs may answer MUSTER_LATER yet. */
 static bool may_be_of(const struct posting *x, const struct muster_process *p)
 {
-    if (p->is_disowned || p->began_us > x->made_us || (x->handler && !p->is_later))
+    if (p->is_disowned || p->began_us > x->made_us)
         return false;
     return !process_is(p, IS_HELD) || x->number <= p->follows;
 }
@@ -115,10 +137,10 @@ static void refuse(const struct posting *x)
     struct muster_process *p, *own = process_of(x);
     dispatch_call_off(w);
     if (own)
-        note(own, x, true);
+        note(own, x, FOLLOW_OWN);
     PROCESS_EACH(p, w, IS_RUNNING | IS_HELD)
         if (p != own && may_be_of(x, p))
-            note(p, x, false);
+            note(p, x, x->handler ? FOLLOW_OTHERS : FOLLOW_ELSEWHERE);
 }
 
 void follow_end(struct posting *x)
@@ -131,6 +153,8 @@ void follow_end(struct posting *x)
         tell_accepted(w, REQUEST_HANDED_ON);
     else
         refuse(x);
+    w->follow.n_by_next += x->answer != NULL;
+    atomic_fetch_add(&w->follow.n_by_function, is_told_by_function(x));
     if (process_count(w, IS_HELD) > 0)
         round_due(w);
 }
@@ -163,17 +187,29 @@ static bool is_final(int err)
 }
 
 /* A handler that returns an outcome cannot have waited for the answer. */
-static bool does_count(const struct muster_process *p)
+static bool does_count(const struct muster_process *p, enum follow_source source)
 {
-    const struct follow_refusal *r = &p->refusal;
-    const int64_t ended_us = p->is_later ? p->end_called_us : p->ended_us;
-    return r->err != MUSTER_OK && ((r->is_own && !p->is_later) || ended_us <= r->until_us);
+    const struct follow_refusal *r = &p->refusals[source];
+    if (r->err == MUSTER_OK || (source == FOLLOW_OTHERS && !p->is_later))
+        return false;
+    if (r->is_untold || (source == FOLLOW_OWN && !p->is_later))
+        return true;
+    return p->is_later ? p->told.by_function < r->told.by_function || p->told.by_next < r->told.by_next
+                       : p->ended_us <= r->until_us;
 }
 
-static void fail(struct muster_process *p)
+/* Its own handler's comes first, because that one may fail it. NULL: none counts. */
+static const struct follow_refusal *refusal_of(const struct muster_process *p)
+{
+    for (int source = 0; source < FOLLOW_SOURCES; source++)
+        if (does_count(p, (enum follow_source)source))
+            return &p->refusals[source];
+    return NULL;
+}
+
+static void fail(struct muster_process *p, const struct follow_refusal *r)
 {
     char words[SIZE_LIMIT_WORDS];
-    const struct follow_refusal *r = &p->refusal;
     p->outcome = MUSTER_FAIL;
     if (r->err == MUSTER_E_TOO_BIG) {
         too_large_give_up(p, LARGE_FOLLOWER, r->n_bytes);
@@ -187,12 +223,12 @@ static void fail(struct muster_process *p)
 bool follow_settle(struct muster_process *p)
 {
     struct muster_worker *w = p->worker;
-    const struct follow_refusal *r = &p->refusal;
+    const struct follow_refusal *r = refusal_of(p);
     extend_settle(p);
-    if (!does_count(p) || p->outcome == MUSTER_RETRY || p->outcome == MUSTER_GIVE_BACK)
+    if (!r || p->outcome == MUSTER_RETRY || p->outcome == MUSTER_GIVE_BACK)
         return false;
-    if (r->is_own && is_final(r->err)) {
-        fail(p);
+    if (r == &p->refusals[FOLLOW_OWN] && is_final(r->err)) {
+        fail(p, r);
         return false;
     }
     tell_refused(w, REQUEST_HANDED_ON, r->err, NULL);

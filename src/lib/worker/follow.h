@@ -5,6 +5,7 @@
 #ifndef FOLLOW_H
 #define FOLLOW_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,18 +17,29 @@ struct muster_worker;
 struct posting;
 TAILQ_HEAD(posting_queue, posting);
 
+/* How many answers the program was told: by its functions, and by muster_worker_next(). */
+struct follow_told {
+    uint64_t by_function, by_next;
+};
+
 struct follow {
     uint64_t last_number;
+    _Atomic uint64_t n_by_function;              /* answers */
+    uint64_t n_by_next;                          /* answers, fetched or not */
     struct posting_queue of_handlers, elsewhere; /* not answered yet, by their numbers */
     size_t broken_bytes;                         /* of what had no answer last, and how often it was alone then */
     unsigned n_breaks;
 };
 
+/* Who has handed it on: the process' own handler, that of another one, or the program outside of all. */
+enum follow_source { FOLLOW_OWN, FOLLOW_ELSEWHERE, FOLLOW_OTHERS, FOLLOW_SOURCES };
+
 /* Why something that an end follows is not there. Begin with 0. */
 struct follow_refusal {
     int err;
-    bool is_own;      /* the process' own handler has handed it on */
-    int64_t until_us; /* who ends the process later was told, and decides */
+    bool is_untold;          /* nobody was told, or the process had ended before */
+    struct follow_told told; /* who ends the process and was told as many answers, decides */
+    int64_t until_us;        /* a handler that returned later is not concerned */
     size_t n_bytes;
 };
 
@@ -38,11 +50,13 @@ void follow_new(struct muster_worker *w);
 void follow_enter_handler(const struct muster_process *p);
 /* The token of the process of `w` whose handler runs on this thread; 0: none does. */
 uint64_t follow_handler(const struct muster_worker *w);
+/* What the program knows when it ends a process. */
+struct follow_told follow_told(const struct muster_worker *w);
 
 /* ---- the loop's thread ---- */
 /* The loop has it. */
 void follow_begin(struct posting *posting);
-/* It is answered; tell its function after this. */
+/* It is answered; tell that after this. */
 void follow_end(struct posting *posting);
 /* It had no answer on this link. True: it is too large for this Redis. */
 bool follow_is_too_large(const struct posting *posting, const struct link *link);

@@ -266,8 +266,10 @@ static void take_items(struct outbox *o, struct filling *f)
         item->item.process = p && !atomic_load(&p->end_called) ? p : NULL;
         fill(f, f->n++, &item->item);
         count(o, item, -1);
-        if (item->item.type == MUSTER_ITEM_ANSWER)
-            atomic_fetch_sub(&o->n_answers, 1);
+        if (item->item.type != MUSTER_ITEM_ANSWER)
+            continue;
+        atomic_fetch_sub(&o->n_answers, 1);
+        atomic_fetch_add(&o->n_fetched, 1);
     }
     o->items = *end;
     if (!o->items)

@@ -17,12 +17,13 @@
 enum outbox_invitation { INVITES_NOBODY, INVITES, HAS_COME };
 
 struct outbox {
-    bool is_there;        /* option own_thread */
-    int fd;               /* an eventfd; -1: none */
-    atomic_bool is_heard; /* the program has asked for it */
-    atomic_int n_out;     /* processes that were handed out and not ended */
-    atomic_int hands;     /* how many may be out; written under the lock */
-    atomic_int n_answers; /* that are outstanding, or not fetched */
+    bool is_there;              /* option own_thread */
+    int fd;                     /* an eventfd; -1: none */
+    atomic_bool is_heard;       /* the program has asked for it */
+    atomic_int n_out;           /* processes that were handed out and not ended */
+    atomic_int hands;           /* how many may be out; written under the lock */
+    atomic_int n_answers;       /* that are outstanding, or not fetched */
+    _Atomic uint64_t n_fetched; /* answers */
 
     /* Under the lock. */
     pthread_mutex_t lock;

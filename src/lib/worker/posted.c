@@ -173,8 +173,8 @@ static void apply(struct muster_process *p, const struct said *said)
 static void apply_return(struct muster_process *p)
 {
     dispatch_note(p);
-    p->is_later = p->handler_outcome == MUSTER_LATER;
-    if (!p->is_later)
+    p->is_later |= p->handler_outcome == MUSTER_LATER;
+    if (p->handler_outcome != MUSTER_LATER)
         end_by_handler(p, p->handler_outcome);
     else if (p->is_end_posted)
         end_by_handler(p, p->end_outcome);

@@ -90,7 +90,7 @@ struct muster_process {
     size_t len;
     enum mark mark;
     bool has_begun;   /* a handler has had it */
-    bool is_later;    /* its handler answered MUSTER_LATER */
+    bool is_later;    /* its handler answered MUSTER_LATER, or it has none: the program ends it */
     bool is_suspect;  /* it may have killed its last holder: suspect.c */
     bool is_put_off;  /* a suspect that a damaged key keeps from beginning, until the next heartbeat */
     bool is_disowned; /* it runs on, but belongs to somebody else: its end is not sent */
@@ -106,7 +106,6 @@ struct muster_process {
     atomic_int stop_reason; /* enum muster_stop_reason */
     int64_t began_us;       /* when its handler began */
     int64_t ended_us;       /* when it returned with an end; 0: whoever ends the process looks at the clock */
-    int64_t end_called_us;  /* muster_process_end() was */
     struct child *child;    /* executor_command.c's; NULL: none */
     _Atomic(void *) user;   /* the program's */
 
@@ -124,7 +123,8 @@ struct muster_process {
     /* follow.c */
     size_t handed_on; /* by its handler, and not answered yet */
     uint64_t follows; /* its end comes after all that was handed on up to this number */
-    struct follow_refusal refusal;
+    struct follow_refusal refusals[FOLLOW_SOURCES];
+    struct follow_told told; /* when muster_process_end() was called */
 
     /* extend.c: its job's newest data, until Redis has them */
     char *data; /* NULL: it has */

@@ -3,7 +3,6 @@
  * The program ends processes, on any thread. What was handed out by muster_worker_next() gives its hand back here, at
  * once (outbox.c); everything else is the loop's.
  */
-#include "base/clock.h"
 #include "worker/worker.h"
 
 static int end_in_loop(struct muster_process *p, enum muster_outcome outcome)
@@ -13,7 +12,7 @@ static int end_in_loop(struct muster_process *p, enum muster_outcome outcome)
         return MUSTER_E_STATE;
     if (p->is_by_next)
         outbox_ended(p->worker, 1);
-    p->end_called_us = clock_us();
+    p->told = follow_told(p->worker);
     end_by_handler(p, outcome);
     return MUSTER_OK;
 }
@@ -52,7 +51,7 @@ static int end_one(struct batch *b, struct muster_process *p, enum muster_outcom
         return end_in_loop(p, outcome);
     if (atomic_exchange(&p->end_called, 1))
         return MUSTER_E_STATE;
-    p->end_called_us = clock_us();
+    p->told = follow_told(p->worker);
     if (p->is_by_next)
         add(b, p, outcome);
     else
