@@ -6,6 +6,7 @@
 #include <muster/client.h>
 #include <muster/worker.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,8 @@
 
 static struct muster_worker *worker;
 static int drain_ms;
-static volatile sig_atomic_t stops_asked, too_late;
+static volatile sig_atomic_t too_late;
+static atomic_int stops_asked; /* threads that print read it */
 
 static void on_stop_signal(int signo)
 {
@@ -508,16 +510,14 @@ static int run(const struct call *call)
 {
     struct work_story story = {.on_started = on_started};
     struct work_status status;
-    struct printer printer = {.json = call->common[OPT_JSON].set,
-                              .patience_ms = patience_ms(call),
-                              .stops_asked = &stops_asked,
-                              .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct printer printer;
     int code = check_options(call);
     if (!code)
         code = work_status_read(&status, call, &call->own[STATUS], &options[STATUS_TOKEN_FILE],
                                 &call->own[STATUS_TOKEN_FILE]);
     if (code)
         return code;
+    work_print_init(&printer, call->common[OPT_JSON].set, patience_ms(call), &stops_asked);
     drain_ms = (int)call->own[DRAIN].number;
     pass_on_connection(call);
     notify_open();

@@ -146,16 +146,14 @@ int out_flush(void)
 
 /* ---- without waiting ---- */
 
-/* Standard output once more, but for those who do not wait: the first one may be others' too, who do. -1: there is none. */
-static int open_unwaiting(void)
+int out_open_unwaiting(int fd)
 {
-    static int fd = -2;
+    char path[40];
     struct stat st;
-    if (fd == -2)
-        fd = fstat(STDOUT_FILENO, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode))
-                 ? open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
-                 : -1;
-    return fd;
+    if (fstat(fd, &st) != 0 || !(S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)))
+        return -1;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
 /* A piece that a pipe or socket takes whole, or not at all, if it takes anything. */
@@ -169,7 +167,9 @@ static ssize_t write_now(const char *data, size_t len)
     ssize_t n = send(STDOUT_FILENO, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n >= 0 || errno != ENOTSOCK)
         return n;
-    int fd = open_unwaiting();
+    static int fd = -2;
+    if (fd == -2)
+        fd = out_open_unwaiting(STDOUT_FILENO);
     return fd >= 0 ? write(fd, data, len) : write(STDOUT_FILENO, data, piece_len(len));
 }
 

@@ -259,10 +259,13 @@ int work_log_begin(struct work_log *log, const struct call *call, const char *fo
     *log = (struct work_log){
         .call = call, .form = (enum work_log_form)find_form(form), .fd = STDERR_FILENO, .patience_ms = patience_ms};
     const bool is_for_programs = log->form == WORK_LOG_TEXT || log->form == WORK_LOG_JSON;
+    log->is_file = file != NULL;
     if (file && !is_for_programs)
         return complain_usage(call, "--log-file is for --log text and --log json");
     if (file && (log->fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666)) < 0)
         return complain_usage(call, "--log-file: '%s' cannot be opened: %s", file, strerror(errno));
+    if (!file && (log->fd = out_open_unwaiting(STDERR_FILENO)) < 0)
+        log->fd = STDERR_FILENO;
     if (log->form != WORK_LOG_FAILURES)
         muster_log_set(on_library_line, log);
     if (is_for_programs)
@@ -276,7 +279,7 @@ void work_log_end(struct work_log *log)
     complain_to(NULL, NULL);
     if (log->fd == STDERR_FILENO)
         return;
-    if (log->left_out > 0)
+    if (log->left_out > 0 && log->is_file)
         complain(log->call, "--log-file: the last lines, %" PRIu64 ", could not be written", log->left_out);
     close(log->fd);
 }

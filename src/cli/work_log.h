@@ -33,6 +33,7 @@ struct work_log {
     int fd;            /* standard error, or --log-file */
     int patience_ms;   /* how long a line may wait for a slow reader: the heartbeat waits as long */
     uint64_t left_out; /* lines that nobody read in time, or that could not be written, and that were not told yet */
+    bool is_file;      /* of --log-file */
     bool is_torn;      /* the last of them was written in part */
 };
 

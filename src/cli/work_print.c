@@ -56,7 +56,7 @@ static char *line_of(struct muster_process *p, bool is_json, size_t *n)
 static bool is_to_stop(const struct printer *printer, struct muster_process *p)
 {
     enum muster_stop_reason reason = muster_process_stop_reason(p);
-    return *printer->stops_asked || (reason != MUSTER_GO_ON && reason != MUSTER_STOP_MOVE);
+    return atomic_load(printer->stops_asked) || (reason != MUSTER_GO_ON && reason != MUSTER_STOP_MOVE);
 }
 
 /* Returns how much of it was written; less than all: it goes back. */
@@ -98,26 +98,58 @@ static bool print(struct printer *printer, struct muster_process *p)
     return false;
 }
 
-/* Waits until no other one prints; false: that takes too long. */
-static bool lock(struct printer *printer)
+static struct timespec after_ms(int ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += printer->patience_ms / 1000;
-    until.tv_nsec += printer->patience_ms % 1000 * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000L;
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_sec += ms / 1000;
+    at.tv_nsec += ms % 1000 * 1000000L;
+    if (at.tv_nsec >= 1000000000L) {
+        at.tv_sec++;
+        at.tv_nsec -= 1000000000L;
     }
-    return pthread_mutex_clocklock(&printer->lock, CLOCK_MONOTONIC, &until) == 0;
+    return at;
+}
+
+/* Waits until no other one prints; false: that takes too long. */
+static bool begin(struct printer *printer)
+{
+    const struct timespec until = after_ms(printer->patience_ms);
+    int err = 0;
+    pthread_mutex_lock(&printer->lock);
+    while (printer->is_printing && err == 0)
+        err = pthread_cond_timedwait(&printer->is_free, &printer->lock, &until);
+    bool is_mine = !printer->is_printing;
+    printer->is_printing = true;
+    pthread_mutex_unlock(&printer->lock);
+    return is_mine;
+}
+
+static void end(struct printer *printer)
+{
+    pthread_mutex_lock(&printer->lock);
+    printer->is_printing = false;
+    pthread_cond_signal(&printer->is_free);
+    pthread_mutex_unlock(&printer->lock);
 }
 
 enum muster_outcome work_print_task(struct muster_process *p, void *arg)
 {
     struct printer *printer = arg;
-    if (!lock(printer))
+    if (!begin(printer))
         return MUSTER_GIVE_BACK;
     bool is_printed = print(printer, p);
-    pthread_mutex_unlock(&printer->lock);
+    end(printer);
     return is_printed ? MUSTER_FINISH : MUSTER_GIVE_BACK;
+}
+
+void work_print_init(struct printer *printer, bool is_json, int patience_ms, const atomic_int *stops_asked)
+{
+    pthread_condattr_t monotonic;
+    *printer = (struct printer){.json = is_json, .patience_ms = patience_ms, .stops_asked = stops_asked};
+    pthread_mutex_init(&printer->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&printer->is_free, &monotonic);
+    pthread_condattr_destroy(&monotonic);
 }

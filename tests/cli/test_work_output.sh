@@ -9,7 +9,8 @@
 #     standard error that is closed costs nothing but what is printed there
 #  4. with --result stdout what is printed is the result, for a job's record and for listeners, and nothing is passed
 #     through; beyond --result-max it is cut off, which a line tells
-#  5. what has no effect is refused
+#  5. a terminal that nobody reads costs the worker nothing either, whether COMMANDs print there or the log does
+#  6. what has no effect is refused
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -89,6 +90,27 @@ check_exit 0 "$MUSTER" job cut --result
 check_out 12345
 
 # ---- 5
+cat >stuck <<'PY'
+import os, pty, sys
+reader, terminal = pty.openpty()
+os.set_inheritable(reader, True)  # nobody reads, but somebody could
+os.dup2(terminal, 2)
+os.execv(sys.argv[1], sys.argv[1:])
+PY
+enqueue stuck 'seq 100000 >&2'
+start printing python3 stuck "$checked" work stuck --id w --permanent --ttl 400ms --drain 0s -- sh
+wait_for redis_is 1 HLEN muster:processing:w:stuck
+wait_for beat_after $(($(now_ms) + 1500))
+end printing TERM 0
+check_exit 0 "$MUSTER" peek stuck
+check_out 'seq 100000 >&2'
+seq 1000 | enqueue logged
+start logging python3 stuck "$checked" work logged --id w --permanent --ttl 400ms -c 4 --log json -- true
+wait_for is_quiet logged
+wait_for beat_after $(($(now_ms) + 1500))
+end logging TERM 0
+
+# ---- 6
 check_usage work q --print --result stdout
 check_err 'for a command'
 check_usage work q --print --message exit

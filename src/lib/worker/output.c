@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/timer.h"
+#include "base/unwaiting.h"
 #include "worker/worker.h"
 
 #define CHUNK ((size_t)16 * 1024)
@@ -64,7 +65,7 @@ static bool has_standard_error(void)
 }
 
 /* Without a SIGPIPE for the program. */
-static ssize_t write_error(const char *bytes, size_t len)
+static ssize_t write_error(int fd, const char *bytes, size_t len)
 {
     const struct timespec now = {0, 0};
     sigset_t pipe_signal, before, pending;
@@ -72,7 +73,7 @@ static ssize_t write_error(const char *bytes, size_t len)
     sigaddset(&pipe_signal, SIGPIPE);
     sigpending(&pending);
     pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
-    ssize_t n = write(STDERR_FILENO, bytes, len);
+    ssize_t n = write(fd, bytes, len);
     int saved = errno;
     if (n < 0 && saved == EPIPE && !sigismember(&pending, SIGPIPE))
         sigtimedwait(&pipe_signal, NULL, &now);
@@ -89,22 +90,32 @@ static size_t piece_len(const char *bytes, size_t len)
     return newline ? (size_t)(newline + 1 - bytes) : PIECE;
 }
 
-/* Returns how much of it is done with. What cannot be written at all is: there is nobody to read it. */
-static size_t pass_on(const char *bytes, size_t len)
+static size_t pass_on_to(int fd, const char *bytes, size_t len)
 {
     size_t done = 0;
-    if (!has_standard_error())
-        return len;
     while (done < len) {
-        struct pollfd error = {.fd = STDERR_FILENO, .events = POLLOUT};
+        struct pollfd error = {.fd = fd, .events = POLLOUT};
         size_t piece = piece_len(bytes + done, len - done);
         if (poll(&error, 1, 0) <= 0)
             break;
-        ssize_t n = write_error(bytes + done, piece);
+        ssize_t n = write_error(fd, bytes + done, piece);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             break;
         done += n < 0 ? piece : (size_t)n;
     }
+    return done;
+}
+
+/* Returns how much of it is done with. What cannot be written at all is: there is nobody to read it. A terminal, or a pipe
+ * to which others write as well, may take less than it has said. */
+static size_t pass_on(const char *bytes, size_t len)
+{
+    if (!has_standard_error())
+        return len;
+    int fd = unwaiting_open(STDERR_FILENO);
+    size_t done = pass_on_to(fd >= 0 ? fd : STDERR_FILENO, bytes, len);
+    if (fd >= 0)
+        close(fd);
     return done;
 }
 
