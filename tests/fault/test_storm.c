@@ -312,7 +312,7 @@ static void tell_what_is_left(struct scene *s)
 {
     char *left = raw_string(
         s->server->redis, "EVAL %s 1 %s",
-        "local out = {} for _, k in ipairs(redis.call('KEYS', KEYS[1] .. ':*')) do "
+        "local out = {} for _, k in ipairs(redis.call('SCAN', '0', 'MATCH', KEYS[1] .. ':*', 'COUNT', 10000)[2]) do "
         "local t = redis.call('TYPE', k).ok if string.find(k, ':processing:') or "
         "string.find(k, ':queue:') or string.find(k, ':worker:') then "
         "out[#out + 1] = k .. ' ' .. table.concat(redis.call('HGETALL', k), ' ') "

@@ -17,11 +17,12 @@ static const char *const NAMES[N_STEPS] = {"put", "take", "finish", "fail", "ret
 static const char *const FOR_KEYS[] = {"zlexcount", "zrangebylex", "zrevrangebylex", "hget"};
 #define N_FOR_KEYS (sizeof FOR_KEYS / sizeof *FOR_KEYS)
 
-/* How many of these are written depends on how long a job has waited or run. */
-static const char *const OF_STATISTICS[] = {"hincrby", "hincrbyfloat", "pexpire"};
-#define N_OF_STATISTICS (sizeof OF_STATISTICS / sizeof *OF_STATISTICS)
+/* How many of these there are depends on how long a job has waited or run, and on the seconds: once in each the client looks
+ * whether its server is a master still. */
+static const char *const OF_TIME[] = {"hincrby", "hincrbyfloat", "pexpire", "hello"};
+#define N_OF_TIME (sizeof OF_TIME / sizeof *OF_TIME)
 
-/* `all` is without those of statistics. */
+/* `all` is without those of time. */
 struct cost {
     int64_t all, for_keys;
 };
@@ -36,7 +37,7 @@ static int64_t sum_of_calls(struct scene *s, const char *const *commands, size_t
 
 static struct cost cost_now(struct scene *s)
 {
-    return (struct cost){.all = redis_server_calls(s->server, NULL) - sum_of_calls(s, OF_STATISTICS, N_OF_STATISTICS),
+    return (struct cost){.all = redis_server_calls(s->server, NULL) - sum_of_calls(s, OF_TIME, N_OF_TIME),
                          .for_keys = sum_of_calls(s, FOR_KEYS, N_FOR_KEYS)};
 }
 

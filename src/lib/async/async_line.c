@@ -117,30 +117,6 @@ static void claim(struct muster_async *a)
         link_break(l->link, err, "out of memory");
 }
 
-/* ---- a server that becomes a replica ---- */
-
-static void on_role(const struct redisReply *reply, void *arg)
-{
-    struct muster_async *a = arg;
-    a->line.is_looking = false;
-    if (reply && greeting_is_replica(reply))
-        link_leave(a->line.link, LINK_READONLY);
-    if (reply)
-        async_line_go_on(a);
-}
-
-static void look_at_role(struct muster_async *a)
-{
-    struct async_line *l = line_of(a);
-    struct command c = COMMAND_EMPTY;
-    command_text(&c, "HELLO");
-    l->is_looking = true;
-    l->role_due_ms = clock_in_ms(ROLE_LOOK_MS);
-    if (link_call(l->link, &c, on_role, a) != MUSTER_OK)
-        link_break(l->link, MUSTER_E_NOMEM, "out of memory");
-    command_clear(&c);
-}
-
 /* ---- waiting for a connection ---- */
 
 /* A call waits from when it was made; but one that was here before anything went wrong, from then on. */
@@ -195,7 +171,7 @@ static void send_waiting(struct muster_async *a)
 {
     struct async_line *l = line_of(a);
     if (l->waiting.first && can_send(a) && clock_ms() >= l->role_due_ms)
-        look_at_role(a);
+        async_role_look(a);
     while (l->waiting.first && can_send(a)) {
         const struct async_kind *kind = l->waiting.first->kind;
         if (kind->writes && l->claim == ASYNC_UNCLAIMED) {

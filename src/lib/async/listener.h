@@ -3,7 +3,8 @@
  * What the files of the listener share: its handle.
  *
  *   listener.c        making and freeing a listener, what is wished of it, its thread
- *   listener_links.c  its two connections: one hears, over the other the scripts are told that somebody listens
+ *   listener_links.c  its two connections: one hears, over the other the scripts are told that somebody listens:
+ *   listener_tell.c   when, and what they know
  *   listener_hear.c   what a message says, and to whom
  *   listener_ear.c    what is listened to, and from when on nothing is missed
  *   listener_box.c    what was heard, on its way to the program
@@ -74,10 +75,17 @@ void listener_links_clear(struct muster_listener *l);
 
 /* Subscribe, for this ear, to what it hears and did not hear before, and end what it hears no more. */
 void listener_links_subscribe(struct muster_listener *l, struct listener_ear *ear, int kinds_before);
-/* Nobody is to be told of by this any more, or it counts no more: next time it begins anew. */
-void listener_links_forget(struct listener_told *told);
 /* At the next chance: tell the scripts what they do not know. */
 void listener_links_tell_soon(struct muster_listener *l);
+
+/* ---- listener_tell.c ---- */
+
+/* Tell the scripts what they do not know, or may forget soon. */
+void listener_tell_due(struct muster_listener *l);
+/* Who was told of too long ago to rely on it hears a gap. */
+void listener_tell_stale(struct muster_listener *l);
+/* Nobody is to be told of by this any more, or it counts no more: next time it begins anew. */
+void listener_tell_forget(struct listener_told *told);
 
 /* ---- listener_hear.c ---- */
 

@@ -94,7 +94,7 @@ int listener_ear_wish(struct muster_listener *l, const char *queue, int kinds)
     l->ears.n_jobs -= (before & MUSTER_LISTEN_JOBS) != 0;
     listener_links_subscribe(l, ear, before);
     if (!listener_ear_is_of_queue(ear))
-        listener_links_forget(&ear->told);
+        listener_tell_forget(&ear->told);
     if (kinds == 0)
         drop(l, ear);
     else

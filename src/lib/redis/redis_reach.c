@@ -101,9 +101,9 @@ static int connect_by_name(struct redis *r, const struct place_target *to)
     int err = look_up(r, to->host);
     if (err != MUSTER_OK)
         return err;
-    const int64_t now_ms = clock_ms(), left_ms = r->greeted_by_ms - now_ms;
+    const int64_t left_ms = r->greeted_by_ms - clock_ms();
     const int64_t share_ms = left_ms > 0 ? left_ms / ((int64_t)r->n_untried + 1) : 0;
-    return try_place(r, &(struct wire_place){.address = r->address, .port = to->port}, now_ms + share_ms);
+    return try_place(r, &(struct wire_place){.address = r->address, .port = to->port}, clock_in_ms(share_ms));
 }
 
 /* What lies in files is read again before each connection. */

@@ -59,8 +59,8 @@ void accept_task(struct muster_worker *w, struct served *s, uint64_t token, stru
         make_ready(p, process_set_task(p, task));
 }
 
-void accept_job(struct muster_worker *w, struct served *s, uint64_t token, const char *id,
-                const struct redisReply *record)
+static void accept_job(struct muster_worker *w, struct served *s, uint64_t token, const char *id,
+                       const struct redisReply *record)
 {
     if (process_find(w, token))
         return;

@@ -45,10 +45,8 @@ void readback_ask_in_doubt(struct muster_worker *w);
 void readback_forget(struct muster_worker *w);
 
 /* ---- accept.c: a process arrived ---- */
-/* A task with its bytes, a job with its record as a script answered it. One that is known already stays as it is. */
+/* A task with its bytes. One that is known already stays as it is. */
 void accept_task(struct muster_worker *w, struct served *s, uint64_t token, struct muster_bytes task);
-void accept_job(struct muster_worker *w, struct served *s, uint64_t token, const char *id,
-                const struct redisReply *record);
 /* All that a take has brought of this queue. */
 void accept_take(struct muster_worker *w, struct served *s, const struct script_take *take);
 /* Only its token came: the rest is fetched, again if it is on its way. NULL: it was not taken up. */
