@@ -17,9 +17,8 @@ static const char *const NAMES[N_STEPS] = {"put", "take", "finish", "fail", "ret
 static const char *const FOR_KEYS[] = {"zlexcount", "zrangebylex", "zrevrangebylex", "hget"};
 #define N_FOR_KEYS (sizeof FOR_KEYS / sizeof *FOR_KEYS)
 
-/* How many of these there are depends on how long a job has waited or run, and on the seconds: once in each the client looks
- * whether its server is a master still. */
-static const char *const OF_TIME[] = {"hincrby", "hincrbyfloat", "pexpire", "hello"};
+/* How many of these are written depends on how long a job has waited or run. */
+static const char *const OF_TIME[] = {"hincrby", "hincrbyfloat", "pexpire"};
 #define N_OF_TIME (sizeof OF_TIME / sizeof *OF_TIME)
 
 /* `all` is without those of time. */

@@ -362,7 +362,7 @@ int64_t redis_server_calls(struct redis_server *s, const char *command)
 {
     if (!command) {
         int64_t total = redis_server_info(s, "total_commands_processed");
-        return total - (int64_t)raw_sent();
+        return total - redis_server_calls(s, "hello") - (int64_t)raw_sent();
     }
     char name[64], *text = raw_string(s->redis, "INFO commandstats");
     snprintf(name, sizeof name, "\ncmdstat_%s:calls=", command);

@@ -68,7 +68,8 @@ int redis_server_free_port(void);
 /* One number of INFO, as "total_commands_processed". */
 int64_t redis_server_info(struct redis_server *s, const char *field);
 
-/* How often a command has been called, within scripts or not; of any command, other than by raw.h: NULL. */
+/* How often a command has been called, within scripts or not. NULL: any command, other than by raw.h, and other than HELLO,
+ * by which clients greet, and look once a second whether the server is a master still. */
 int64_t redis_server_calls(struct redis_server *s, const char *command);
 
 /* A digest of all data: equal digests, equal data. */
