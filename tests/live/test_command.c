@@ -3,6 +3,7 @@
  * Commands as handlers: what the child gets, what its exit status means, and that none is left behind.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -326,6 +327,39 @@ static void hands_run_commands_side_by_side(void **state)
     assert_int_equal(failed(s), 0);
 }
 
+/* ---- a signal before it is there ---- */
+
+static volatile sig_atomic_t strikes;
+
+static void strike(void)
+{
+    if (strikes)
+        raise(SIGTERM);
+}
+
+static void leave_at_once(int signo)
+{
+    (void)signo;
+    _exit(0);
+}
+
+/* The program has a handler for SIGTERM, and the child is told to stop when it is still a copy of the program. */
+static void a_signal_that_comes_before_the_command_ends_it(void **state)
+{
+    struct scene *s = *state;
+    struct sigaction before, own = {.sa_handler = leave_at_once};
+    assert_int_equal(pthread_atfork(NULL, NULL, strike), 0);
+    serve_shell(s, "exit 0", NULL, (struct muster_command){0});
+    assert_int_equal(sigaction(SIGTERM, &own, &before), 0);
+    strikes = 1;
+    scene_enqueue(s, "q", "t");
+    await_finished(s);
+    strikes = 0;
+    sigaction(SIGTERM, &before, NULL);
+    assert_int_equal(failed(s), 1);
+    assert_true(failed_list_names(s, "signal-15"));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -345,6 +379,7 @@ int main(int argc, char **argv)
         live_test(exit_75_retries_a_job_after_its_own_backoff),
         live_test(what_the_system_lacks_costs_a_job_nothing),
         live_test(hands_run_commands_side_by_side),
+        live_test(a_signal_that_comes_before_the_command_ends_it),
     };
     return scene_run(tests, argc, argv);
 }

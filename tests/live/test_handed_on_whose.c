@@ -3,6 +3,7 @@
  * Whose is it that something which was handed on was refused? Each process that may have handed it on hears of it,
  * whoever else has, and whatever else was refused; and who decides about its end has been told before, or has not.
  */
+#include <hiredis/async.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -173,6 +174,45 @@ static void what_another_handler_hands_on_before_this_one_has_returned(void **st
     assert_string_equal(ended_as(s, "a"), "given back");
 }
 
+/* ---- the worker's end ---- */
+
+static enum muster_outcome hand_on(struct muster_process *p, void *arg)
+{
+    (void)arg;
+    assert_ok(muster_worker_enqueue(muster_process_worker(p), "next", "handed-on", 9, NULL, NULL));
+    return MUSTER_FINISH;
+}
+
+/* Its connections cannot be made again, so it ends with them, and with the process whose end waits. */
+static void nothing_is_told_after_the_worker_has_stopped(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy;
+    struct live_worker w = {.journal = s->journal};
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    const struct muster_worker_options o = {.size = sizeof o,
+                                            .prefix = s->prefix,
+                                            .id = "w",
+                                            .base = s->base,
+                                            .data = redisAsyncConnectUnix(proxy.socket),
+                                            .subscription = redisAsyncConnectUnix(proxy.socket),
+                                            .on_event = live_worker_note,
+                                            .arg = &w};
+    assert_ok(muster_worker_new(&w.worker, &o));
+    assert_ok(muster_worker_start(w.worker));
+    assert_ok(muster_worker_serve(w.worker, "q", 0, hand_on, NULL));
+    scene_await_idle(s, "q", "w");
+    proxy_trap(&proxy, "handed-on", PROXY_REPLIES);
+    scene_enqueue(s, "q", "t");
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "w", 1);
+    run_loop(s->base, 50);
+    const struct journal_entry *last = journal_at(s->journal, journal_size(s->journal) - 1);
+    assert_int_equal(last->kind, JOURNAL_EVENT);
+    assert_int_equal(last->what, MUSTER_EVENT_STOPPED);
+    muster_worker_free(w.worker);
+    proxy_stop(&proxy);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +220,7 @@ int main(int argc, char **argv)
         live_test(an_answer_that_comes_with_the_end_is_not_told),
         live_test(what_is_refused_elsewhere_hides_nothing),
         live_test(what_another_handler_hands_on_before_this_one_has_returned),
+        live_test(nothing_is_told_after_the_worker_has_stopped),
     };
     return scene_run(tests, argc, argv);
 }

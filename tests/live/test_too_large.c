@@ -120,6 +120,42 @@ LARGE_TEST(a_task_that_is_handed_on_and_at_which_redis_hangs_up, HANGS_UP, "task
 LARGE_TEST(data_that_are_too_long_for_the_protocol_fail_their_job, PROTOCOL, "data", "its data of 3000000 bytes")
 LARGE_TEST(data_at_which_redis_hangs_up_fail_their_job, HANGS_UP, "data", "its data of 3000000 bytes")
 
+static struct muster_process *with_less;
+
+static enum muster_outcome hold_with_large_data(struct muster_process *p, void *arg)
+{
+    size_t len;
+    (void)arg;
+    if (memcmp(muster_process_task(p, &len), "small", 5) == 0)
+        return MUSTER_FINISH;
+    with_less = p;
+    assert_ok(muster_process_set_data(p, large(), LARGE));
+    return MUSTER_LATER;
+}
+
+static void set_less(struct live_worker *w, const struct muster_event *e)
+{
+    (void)w;
+    if (e->type != MUSTER_EVENT_REFUSED || e->err != MUSTER_E_TOO_BIG)
+        return;
+    assert_ok(muster_process_set_data(with_less, "small", 5));
+    assert_ok(muster_process_set_retry(with_less, 0));
+    assert_ok(muster_process_end(with_less, MUSTER_RETRY));
+}
+
+static void who_is_told_that_data_are_too_large_may_give_less(void **state)
+{
+    struct scene *s = *state;
+    set_limit(s, PROTOCOL, "1mb");
+    live_worker_idle(
+        s,
+        &(struct worker_spec){
+            .id = "w1", .ttl_ms = 3000, .queues = {{"q", 0}}, .handler = hold_with_large_data, .on_event = set_less});
+    job_put(s, "q", "a", "data", "much");
+    job_await(s, "a", "state", "complete");
+    job_assert(s, "a", "data", "small");
+}
+
 static void enqueue(struct scene *s, const char *queue, size_t len)
 {
     assert_ok(muster_task_enqueue(s->client, queue, large(), len, NULL));
@@ -803,6 +839,7 @@ int main(int argc, char **argv)
         limited_test(a_task_that_is_handed_on_and_at_which_redis_hangs_up),
         limited_test(data_that_are_too_long_for_the_protocol_fail_their_job),
         limited_test(data_at_which_redis_hangs_up_fail_their_job),
+        limited_test(who_is_told_that_data_are_too_large_may_give_less),
         limited_test(a_task_that_redis_does_not_send_fails_and_others_go_on),
         limited_test(a_job_that_redis_does_not_send_fails),
         limited_test(tasks_that_are_too_much_together_are_all_done),

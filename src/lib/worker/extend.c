@@ -90,19 +90,19 @@ static void let_go(struct muster_process *p)
     round_due(p->worker);
 }
 
-/* The process fails when it ends, unless smaller ones come. */
+/* The process fails when it ends, unless smaller ones come: inside the callback that is told, perhaps. */
 static void give_up(struct muster_process *p)
 {
-    too_large_tell(p, LARGE_DATA, p->data_len);
     p->data_too_large = p->data_len;
     let_go(p);
+    too_large_tell(p, LARGE_DATA, p->data_too_large);
 }
 
 static void refused(struct muster_process *p, int err, const char *text)
 {
-    tell_refused(p->worker, REQUEST_DATA, err, text);
     p->data_stage = DATA_REFUSED;
     round_due(p->worker);
+    tell_refused(p->worker, REQUEST_DATA, err, text);
 }
 
 struct asked {
@@ -162,6 +162,7 @@ static void send_data(struct muster_process *p)
         return;
     }
     free(a);
+    w->is_data_due = true; /* the program may end any process when it is told, and then others are not looked at */
     refused(p, MUSTER_E_NOMEM, NULL);
 }
 

@@ -236,10 +236,11 @@ bool follow_settle(struct muster_process *p)
     return r->err != MUSTER_E_CONN && w->state == WORKER_WORKING;
 }
 
+/* When the worker has stopped, the program has heard of all of them, and hears no more. */
 void follow_go_on(struct muster_worker *w)
 {
     struct muster_process *p, *next;
-    for (p = process_first(w, IS_HELD); p; p = next) {
+    for (p = w->state == WORKER_STOPPED ? NULL : process_first(w, IS_HELD); p; p = next) {
         next = process_next(p, IS_HELD);
         if (!waits(p))
             end_follows(p);

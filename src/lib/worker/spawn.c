@@ -129,7 +129,19 @@ static bool becomes(int fd, int standard)
     return fd == standard ? fcntl(fd, F_SETFD, 0) == 0 : dup2(fd, standard) >= 0;
 }
 
-/* Between fork and exec: only what is safe in a child of a program with threads. */
+/* A handler of the program's, which might end the child as if the command had succeeded, or swallow the signal. */
+static void forget_handlers(void)
+{
+    struct sigaction action;
+    const struct sigaction none = {.sa_handler = SIG_DFL};
+    for (int signo = 1; signo < NSIG; signo++)
+        if (sigaction(signo, NULL, &action) == 0 && action.sa_handler != SIG_IGN && action.sa_handler != SIG_DFL)
+            sigaction(signo, &none, NULL);
+    sigaction(SIGPIPE, &none, NULL);
+}
+
+/* Between fork and exec: only what is safe in a child of a program with threads. Signals wait until they can do what the
+ * command expects. */
 static _Noreturn void become(const char *path, char **argv, char **env, int input, const struct spawn_output *output,
                              pid_t parent, volatile int *note)
 {
@@ -139,7 +151,7 @@ static _Noreturn void become(const char *path, char **argv, char **env, int inpu
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
         _exit(EXIT_FAILURE); /* the worker died before it could be watched */
-    signal(SIGPIPE, SIG_DFL);
+    forget_handlers();
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (becomes(input, STDIN_FILENO) && becomes(output->out, STDOUT_FILENO) && becomes(output->err, STDERR_FILENO))
         execve(path, argv, env);
@@ -186,6 +198,9 @@ pid_t spawn_child(struct muster_process *p, const char *path, char *const *given
     int input = task_file(p);
     char **argv = make_arguments(p, given, replace), **env = make_environment(p);
     pid_t parent = getpid(), pid = -1;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
     if (argv && env && !fits_exec(argv, env))
         errno = E2BIG;
     else if (input >= 0 && argv && env)
@@ -193,6 +208,7 @@ pid_t spawn_child(struct muster_process *p, const char *path, char *const *given
     if (pid == 0)
         become(path, argv, env, input, output, parent, note);
     int saved = errno;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (pid > 0)
         setpgid(pid, pid); /* both do it: whichever comes first, a signal to the group finds it */
     if (input >= 0)
