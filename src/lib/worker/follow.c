@@ -26,7 +26,8 @@
 #include "worker/posting.h"
 #include "worker/worker.h"
 
-static _Thread_local const struct muster_process *in_handler;
+/* Each handler writes it: so it has a fixed place, which a library that is never unloaded may have. */
+static _Thread_local const struct muster_process *in_handler __attribute__((tls_model("initial-exec")));
 
 void follow_enter_handler(const struct muster_process *p)
 {
@@ -113,6 +114,7 @@ static void note(struct muster_process *p, const struct posting *x, enum follow_
     struct follow_refusal *r = &p->refusals[source];
     if (r->is_untold)
         return;
+    p->is_refused = true;
     r->err = x->err;
     r->n_bytes = posting_bytes(x);
     r->until_us = clock_us();
@@ -223,8 +225,9 @@ static void fail(struct muster_process *p, const struct follow_refusal *r)
 bool follow_settle(struct muster_process *p)
 {
     struct muster_worker *w = p->worker;
-    const struct follow_refusal *r = refusal_of(p);
-    extend_settle(p);
+    const struct follow_refusal *r = p->is_refused ? refusal_of(p) : NULL;
+    if (p->data || p->data_too_large > 0)
+        extend_settle(p);
     if (!r || p->outcome == MUSTER_RETRY || p->outcome == MUSTER_GIVE_BACK)
         return false;
     if (r == &p->refusals[FOLLOW_OWN] && is_final(r->err)) {

@@ -18,7 +18,7 @@ void lack_begin(struct muster_worker *w, const struct served *s, const char *tex
 {
     w->turns.first_queue = serve_number(w, s) + 1;
     w->turns.must_state_hands = true;
-    timer_after_ms(w->lack.pause, PAUSE_MS);
+    w->lack.is_on = timer_after_ms(w->lack.pause, PAUSE_MS);
     if (!w->lack.was_told)
         tell_event(w, MUSTER_EVENT_REFUSED, MUSTER_E_NOMEM, text, NULL);
     w->lack.was_told = true;
@@ -27,7 +27,7 @@ void lack_begin(struct muster_worker *w, const struct served *s, const char *tex
 
 bool lack_is_on(const struct muster_worker *w)
 {
-    return evtimer_pending(w->lack.pause, NULL);
+    return w->lack.is_on;
 }
 
 void lack_is_over(struct muster_worker *w)
@@ -39,6 +39,7 @@ static void on_pause_over(evutil_socket_t fd, short what, void *arg)
 {
     struct muster_worker *w = arg;
     (void)fd, (void)what;
+    w->lack.is_on = false;
     w->turns.must_state_hands = true;
     turn_want_take(w);
 }
@@ -52,6 +53,7 @@ int lack_new(struct muster_worker *w)
 void lack_stop(struct muster_worker *w)
 {
     event_del(w->lack.pause);
+    w->lack.is_on = false;
 }
 
 void lack_free(struct muster_worker *w)

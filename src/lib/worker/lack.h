@@ -12,8 +12,9 @@ struct muster_worker;
 struct served;
 
 struct lack {
-    struct event *pause; /* pending: nothing begins, and nothing is taken */
-    bool was_told;       /* and no command has begun since */
+    struct event *pause;
+    bool is_on;    /* the pause: nothing begins, and nothing is taken */
+    bool was_told; /* and no command has begun since */
 };
 
 int lack_new(struct muster_worker *w);

@@ -124,6 +124,7 @@ struct muster_process {
     size_t handed_on; /* by its handler, and not answered yet */
     uint64_t follows; /* its end comes after all that was handed on up to this number */
     struct follow_refusal refusals[FOLLOW_SOURCES];
+    bool is_refused;         /* one of them says something */
     struct follow_told told; /* when muster_process_end() was called */
 
     /* extend.c: its job's newest data, until Redis has them */
