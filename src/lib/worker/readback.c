@@ -90,7 +90,7 @@ static void let_go(struct muster_worker *w)
         if (was_not_named(p, NULL))
             process_free(p);
     }
-    PROCESS_EACH(p, w, IS_HELD | IS_DUE)
+    PROCESS_EACH(p, w, IS_HELD | IS_DUE | IS_REFUSED)
         if (was_not_named(p, NULL))
             p->sent_before = true; /* somebody else ended it: its end must not spoil those sent together with it */
     process_tell_running(w, MUSTER_STOP_LOST, was_not_named, NULL);
