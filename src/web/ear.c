@@ -114,17 +114,21 @@ static void give_up(struct ear *e)
     e->again_at_ms = now_ms() + DENIED_MS;
 }
 
+/* What was told before may be of the listener before this one, and events may come before this one is ready. */
 static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
     struct ear *e = arg;
     struct muster_heard heard[TURN_MAX];
+    bool is_denied = false;
     (void)fd;
     (void)what;
     heard[0].size = sizeof heard[0];
     size_t n = muster_listener_next(e->listener, heard, TURN_MAX);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         hear(e, &heard[i]);
-    if (e->state == IS_DEAF && e->told_err == MUSTER_E_DENIED)
+        is_denied |= heard[i].type == MUSTER_HEARD_GAP && heard[i].err == MUSTER_E_DENIED;
+    }
+    if (is_denied)
         give_up(e);
 }
 

@@ -237,14 +237,18 @@ static void set_words(struct ask *a)
 {
     const cJSON *set = cJSON_GetObjectItemCaseSensitive(a->params, "set"), *each;
     cJSON *words = need(cJSON_AddArrayToObject(a->params, "words"));
+    if (ask_has(a, "set") && !cJSON_IsObject(set)) {
+        ask_refuse_param(a, "set", "must be an object");
+        return;
+    }
     ask_refuse_twice(a, set);
     cJSON_ArrayForEach(each, set)
     {
         static const struct opt count = {.kind = OPT_COUNT};
         char number[JSON_NUMBER_SIZE], *word = NULL;
         const char *why, *text = json_value_text(&count, each, number, &why);
-        if (!each->string || !text) {
-            ask_refuse_param(a, each->string ? each->string : "set", each->string ? why : "must be an object");
+        if (!text) {
+            ask_refuse_param(a, each->string, why);
             return;
         }
         if (asprintf(&word, "%s=%s", each->string, text) < 0 ||

@@ -193,7 +193,10 @@ for body in '{"data":"x","id":"a","id":"b"}' '{"data":"x","data":"y"}' '{"data":
 done
 post 400 /api/queues/named/config '{"set":{"max_running":3,"max_running":4}}'
 post 400 /api/queues/named/config '{"set":{"max_running":true}}'
-post 400 /api/queues/named/config '{"set":[3]}'
+for set in '[3]' '[3,4]' '["a","a"]' '[{"max_running":3},{"max_running":4}]' '"max_running=3"' 3 true; do
+    post 400 /api/queues/named/config "{\"set\":$set}"
+    grep -qF 'set must be an object' "$tmp/answer" || fail "$set: $(cat "$tmp/answer")"
+done
 "$MUSTER" queues named >"$tmp/out" 2>&1 && fail "something was put: $(cat "$tmp/out")"
 post 200 /api/queues/named/config '{"set":{"rate_ms":31622400000,"rate":"7"}}'
 [[ $("$MUSTER" config --queue named rate_ms 2>"$tmp/err") == 31622400000 ]] || fail 'the number was not set'

@@ -69,6 +69,17 @@ wait_for is_told_later
 kill "${pids[later]}"
 wait "${pids[later]}" 2>/dev/null || true
 unset 'pids[later]'
+# Once he may listen, the next try is the last one, however many events come before it is ready.
+start flood redis-cli -s "$socket" -r -1 EVAL "for _ = 1, 5 do redis.call('PUBLISH', KEYS[1], ARGV[1]) end" 1 muster:events $'put\t1\tprint\tx\t\t0\t'
+n=$(refusals)
+has_just_tried() { (($(refusals) > n)); }
+wait_for has_just_tried
+redis ACL SETUSER viewer +@all '~*' '&*' >"$tmp/out"
+redis CONFIG RESETSTAT >"$tmp/out"
+wait_for heard '"heard":true'
+n=$(redis INFO commandstats | awk -F '[=,]' '/^cmdstat_subscribe:/ { print $2 }')
+((n == 2)) || fail "a listener of two channels has subscribed $n times"
+end flood TERM 143
 leave
 
 # ---- 2

@@ -29,7 +29,8 @@ SH
 check_exit 0 "$MUSTER" config --queue q share=even max_crashes=0
 
 # work NAME HOW OPTION...
-work() { start "$1" "$MUSTER" work q --id "$1" -c 4 --ttl 600ms "${@:3}" -- sh keep "$2"; }
+ttl=600ms
+work() { start "$1" "$MUSTER" work q --id "$1" -c 4 --ttl "$ttl" "${@:3}" -- sh keep "$2"; }
 holds() { redis_is "$2" HLEN "muster:processing:$1:q"; }
 lines() { [[ -e $1 ]] && (($(wc -l <"$1") == $2)); }
 begin() { # HOW OPTION...: four tasks on a, then b joins
@@ -79,7 +80,8 @@ lines begun 4 || fail "what has finished ran again: $(cat begun)"
 redis_is '' HGET muster:queue:q moved || fail "finished and moved: $(redis HGET muster:queue:q moved)"
 finish
 
-# ---- 4: twice the time that it takes to move
+# ---- 4: twice the time that it takes to move; a worker that is late must not be taken for dead meanwhile
+ttl=3s
 begin exits-1 --on-move stay
 heartbeats() { redis PTTL muster:alive:b; }
 wait_for redis_is 8 HGET muster:queue:q hands

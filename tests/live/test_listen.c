@@ -189,6 +189,33 @@ static void it_ends_when_ready_says_so(void **state)
 
 /* ---- connections that break ---- */
 
+struct own_calls {
+    struct scene *scene;
+    struct muster_client *client;
+};
+
+static int call_over_a_new_connection(void *arg)
+{
+    const struct own_calls *own = arg;
+    uint64_t waiting;
+    raw_do(own->scene->server->redis, "CLIENT KILL TYPE normal SKIPME yes");
+    assert_err(muster_queue_length(own->client, "bad", &waiting), MUSTER_E_REDIS);
+    raw_do(own->scene->server->redis, "CONFIG RESETSTAT");
+    return 0;
+}
+
+/* A call that was refused leaves answers unread. Whose connection is a new one is asked for all that who hears this one. */
+static void a_function_that_it_calls_may_make_calls_that_are_refused(void **state)
+{
+    struct scene *s = *state;
+    struct own_calls own = {s, scene_client(s)};
+    raw_do(s->server->redis, "SET %s:queues:bad x", s->prefix);
+    assert_err(muster_queue_listen(own.client, "q", 300, call_over_a_new_connection, hear_one, &own), MUSTER_E_TIMEOUT);
+    assert_int_equal(redis_server_calls(s->server, "publish"), 1);
+    muster_client_free(own.client);
+    raw_do(s->server->redis, "DEL %s:queues:bad", s->prefix);
+}
+
 static void kill_the_listener(struct listening *l)
 {
     raw_do(l->scene->server->redis, "CLIENT KILL TYPE pubsub");
@@ -296,6 +323,7 @@ int main(int argc, char **argv)
         live_test(nothing_is_published_while_nobody_listens),
         live_test(it_ends_when_the_time_is_over),
         live_test(it_ends_when_ready_says_so),
+        live_test(a_function_that_it_calls_may_make_calls_that_are_refused),
         live_test(a_broken_connection_ends_it),
         live_test(a_silent_connection_is_not_taken_for_a_quiet_queue),
         live_test(a_redis_that_stands_still_is_not_the_time_that_is_over),

@@ -214,6 +214,65 @@ static void of_several_addresses_the_one_of_the_master_is_found(void **state)
     raw_do(other.redis, "REPLICAOF NO ONE");
 }
 
+static bool reads_what_is_there(void *client)
+{
+    uint64_t waiting;
+    assert_ok(muster_queue_length(client, "r", &waiting));
+    return waiting == 7;
+}
+
+/* He is refused nothing there, so he has to see it by himself. */
+static void of_several_addresses_a_reader_leaves_that_of_a_demoted_master(void **state)
+{
+    struct scene *s = *state;
+    scene_move(s, &master);
+    serve(ANSWERS, ANSWERS, OTHER, MASTER);
+    struct muster_client *c = client_of(s, A_MINUTE);
+    assert_false(reads_what_is_there(c));
+    raw_do(other.redis, "REPLICAOF " NOBODY " %d", other.port); /* it has nothing of the master's */
+    scene_enqueue_n(s, "r", "t", 7);
+    wait_on(s->base, reads_what_is_there, c, SOON_MS);
+    muster_client_free(c);
+    raw_do(other.redis, "REPLICAOF NO ONE");
+}
+
+static int cancel_one(void *scene)
+{
+    struct scene *s = scene;
+    uint64_t removed, running;
+    assert_ok(muster_task_cancel(s->client, "l", "t", 1, &removed, &running));
+    return 0;
+}
+
+static int stop_at_once(const struct muster_queue_event *event, void *scene)
+{
+    (void)scene;
+    assert_string_equal(event->queue, "l");
+    return 1;
+}
+
+/* Its second connection is made by the name, too, and nobody refuses it there. What is published never comes to the replica. */
+static void of_several_addresses_a_call_that_listens_finds_that_of_the_master(void **state)
+{
+    struct scene *s = *state;
+    scene_move(s, &master);
+    raw_do(other.redis, "REPLICAOF " NOBODY " %d", other.port);
+    serve(ANSWERS, ANSWERS, OTHER, MASTER);
+    struct muster_client *c = client_of(s, A_MINUTE);
+    scene_enqueue(s, "l", "t");
+    enqueue(c, "of the master");
+    assert_ok(muster_queue_listen(c, "l", A_MINUTE, cancel_one, stop_at_once, s));
+    muster_client_free(c);
+    serve(ANSWERS, ANSWERS, MASTER, OTHER);
+    c = client_of(s, A_MINUTE);
+    scene_enqueue(s, "l", "t");
+    enqueue(c, "of the master");
+    serve(ANSWERS, ANSWERS, OTHER, MASTER);
+    assert_ok(muster_queue_listen(c, "l", A_MINUTE, cancel_one, stop_at_once, s));
+    muster_client_free(c);
+    raw_do(other.redis, "REPLICAOF NO ONE");
+}
+
 static void of_several_addresses_the_one_that_refuses_the_login_is_left(void **state)
 {
     raw_do(other.redis, "CONFIG SET requirepass secret");
@@ -327,6 +386,8 @@ int main(int argc, char **argv)
         live_test(an_address_is_used_although_the_other_family_has_no_answer),
         live_test(a_name_that_leads_elsewhere_by_now_is_looked_up_again),
         live_test(of_several_addresses_the_one_of_the_master_is_found),
+        live_test(of_several_addresses_a_reader_leaves_that_of_a_demoted_master),
+        live_test(of_several_addresses_a_call_that_listens_finds_that_of_the_master),
         live_test(of_several_addresses_the_one_that_refuses_the_login_is_left),
         live_test(a_refusal_by_all_addresses_is_told_at_once),
         live_test(a_lookup_without_an_answer_ends_in_the_time_of_its_caller),

@@ -293,6 +293,29 @@ static void nodes_that_a_cluster_names_no_more_are_forgotten_once_the_owner_is_r
     url_clear(&f.url);
 }
 
+/* Whatever place the node at which it is has in the list by then, or if it has none. */
+static void a_learned_node_that_is_reached_stays_the_target_when_the_cluster_names_its_nodes_anew(void **state)
+{
+    static const char *const named[][3] = {{"d", "c", "b"}, {"d", "b", "c"}, {"c", "d", "e"}, {"c", "c", "c"}};
+    (void)state;
+    for (size_t i = 0; i < N_OF(named); i++) {
+        struct fixture f;
+        begin(&f, "redis+cluster://a:1");
+        place_learn(&f.place, "b", 1);
+        place_learn(&f.place, "c", 1);
+        place_failed(&f.place);
+        assert_at(&f.place, "b:1");
+        place_learn_anew(&f.place);
+        for (size_t n = 0; n < N_OF(named[i]); n++) {
+            place_learn(&f.place, named[i][n], 1);
+            assert_at(&f.place, "b:1");
+        }
+        place_reached(&f.place);
+        assert_at(&f.place, "b:1");
+        url_clear(&f.url);
+    }
+}
+
 static void the_name_of_a_certificate_is_the_seeds_when_a_cluster_names_an_address(void **state)
 {
     struct fixture f;
@@ -360,6 +383,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(more_nodes_than_it_remembers_are_no_harm),
         cmocka_unit_test(a_node_that_a_cluster_has_sent_on_to_is_found_again),
         cmocka_unit_test(nodes_that_a_cluster_names_no_more_are_forgotten_once_the_owner_is_reached),
+        cmocka_unit_test(a_learned_node_that_is_reached_stays_the_target_when_the_cluster_names_its_nodes_anew),
         cmocka_unit_test(the_name_of_a_certificate_is_the_seeds_when_a_cluster_names_an_address),
         cmocka_unit_test(two_places_are_the_same_by_what_they_lead_to),
         cmocka_unit_test(only_a_prefix_with_a_tag_is_let_onto_a_cluster),

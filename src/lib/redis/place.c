@@ -197,9 +197,12 @@ static void remember(struct place *p, const struct place_node *node)
     p->learned[i] = *node;
 }
 
+/* A learned seed that is asked stays the target, wherever the list puts it from now on. */
 void place_learn_anew(struct place *p)
 {
     p->n_fresh = 0;
+    if (!p->is_sent_on && p->seed >= n_nodes(p) && p->n_learned > 0)
+        place_go_to(p, &p->learned[p->seed - n_nodes(p)]);
 }
 
 void place_learn(struct place *p, const char *host, long long port)

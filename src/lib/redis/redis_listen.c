@@ -125,6 +125,7 @@ static int look_where_it_is(struct redis *listener)
     r->n_elsewhere = is_heard ? 0 : r->n_elsewhere + 1;
     if (is_heard)
         return MUSTER_OK;
+    resolver_note_failure(&r->resolver, listener->address);
     redis_leave(r);
     return redis_break(listener, MUSTER_E_CONN, "the server that the other connection leads to does not count it");
 }
@@ -144,6 +145,7 @@ int redis_listen(struct redis **listener, struct redis *r, const char *const *ch
         return err;
     l->listens_for = r;
     l->interrupt = r->interrupt;
+    resolver_note_failures_of(&l->resolver, &r->resolver); /* so it goes where the other one went */
     pair_ear_name(l->ear, l->root_key);
     err = redis_connect(l);
     if (err == MUSTER_OK)

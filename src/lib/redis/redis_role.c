@@ -24,8 +24,10 @@ static int look(struct redis *r)
     redis_reply_free(reply);
     if (is_replica)
         redis_leave(r);
-    if (is_replica || err == MUSTER_E_TIMEOUT)
+    if (is_replica || err == MUSTER_E_TIMEOUT) {
         place_failed(&r->place);
+        resolver_note_failure(&r->resolver, r->address); /* another one of the host may be the master's */
+    }
     return err == MUSTER_E_CONN ? MUSTER_OK : err;
 }
 

@@ -81,3 +81,9 @@ void resolver_note_failure(struct resolver *r, const char *address)
     place->at = ++r->n_failures;
     snprintf(place->address, sizeof place->address, "%s", address);
 }
+
+void resolver_note_failures_of(struct resolver *r, const struct resolver *other)
+{
+    memcpy(r->failures, other->failures, sizeof r->failures);
+    r->n_failures = other->n_failures;
+}

@@ -43,5 +43,7 @@ void resolver_forget(struct resolver *r);
 const char *resolver_pick(const struct resolver *r, const struct lookup *l, uint64_t since, size_t *n_others);
 /* Nobody answers there, it refuses, or it is no master: the others come first from now on. "": nothing. */
 void resolver_note_failure(struct resolver *r, const char *address);
+/* Note what the other one has noted, in its place. */
+void resolver_note_failures_of(struct resolver *r, const struct resolver *other);
 
 #endif

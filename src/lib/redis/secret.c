@@ -47,17 +47,19 @@ static const char *read_file(const char *path, char text[SECRET_MAX + 3], char r
     return why;
 }
 
-static int renew(char **password, const char *option, const char *path, char *why, size_t size)
+static int renew(char **password, bool *is_old, const char *option, const char *path, char *why, size_t size)
 {
     char text[SECRET_MAX + 3] = "", room[128];
     const char *wrong = path ? read_file(path, text, room) : NULL;
+    const bool is_news = wrong && *password && !*is_old;
     int err = MUSTER_OK;
+    *is_old = wrong && *password;
     if (!path || (!wrong && *password && strcmp(*password, text) == 0)) {
         err = MUSTER_OK;
     } else if (wrong) {
         snprintf(why, size, "%s: %s: %s", option, path, wrong);
         err = *password ? MUSTER_OK : MUSTER_E_INVALID;
-        if (*password)
+        if (is_news)
             log_line(MUSTER_LOG_WARN, "%s; the password from before is used", why);
     } else {
         char *made = strdup(text);
@@ -73,8 +75,9 @@ static int renew(char **password, const char *option, const char *path, char *wh
 
 int secret_renew(struct url *url, char *why, size_t size)
 {
-    int err = renew(&url->password, "password_file", url->password_file, why, size);
+    int err = renew(&url->password, &url->is_password_old, "password_file", url->password_file, why, size);
     if (err == MUSTER_OK)
-        err = renew(&url->sentinel_password, "sentinel_password_file", url->sentinel_password_file, why, size);
+        err = renew(&url->sentinel_password, &url->is_sentinel_password_old, "sentinel_password_file",
+                    url->sentinel_password_file, why, size);
     return err;
 }

@@ -44,10 +44,11 @@ struct url {
     char *master;        /* set with URL_SENTINEL, and only then */
     char *sentinel_user; /* the sentinels' own login; `user` and `password` are those of the master */
     char *sentinel_password;
-    char *password_file, *sentinel_password_file; /* which have these passwords; they are set when first read */
-    struct url_tls tls;                           /* with URL_SENTINEL for the sentinels, too */
-    int replicas;                                 /* how many of them must confirm what is added; 0: none */
-    int replicas_ms;                              /* how long that may take; 0: nothing was said */
+    char *password_file, *sentinel_password_file;   /* which have these passwords; they are set when first read */
+    bool is_password_old, is_sentinel_password_old; /* its file cannot be read any more, as was told */
+    struct url_tls tls;                             /* with URL_SENTINEL for the sentinels, too */
+    int replicas;                                   /* how many of them must confirm what is added; 0: none */
+    int replicas_ms;                                /* how long that may take; 0: nothing was said */
     bool fsync;
 };
 
