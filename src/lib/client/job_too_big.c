@@ -5,8 +5,6 @@
  */
 #include "client/job_too_big.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,16 +72,4 @@ int job_too_big_ask(struct muster_client *c, const char *const *ids, struct job_
     }
     free(words);
     return err;
-}
-
-void job_too_big_words(char words[JOB_TOO_BIG_WORDS], const char *id, const struct job_too_big *job)
-{
-    char limit[40] = "";
-    if (job->limit > 0)
-        snprintf(limit, sizeof limit, " of %" PRIu64, job->limit);
-    snprintf(words, JOB_TOO_BIG_WORDS,
-             "the job '%s' has %" PRIu64 " bytes of data and result, and this Redis closes the connection rather than "
-             "send them (its client-output-buffer-limit for normal clients%s): raise that, or read only their "
-             "beginning (muster job --head, muster_job_peek())",
-             id, job->n_bytes, limit);
 }
