@@ -253,7 +253,7 @@ MUSTER_API int muster_async_extend(struct muster_async *a, const char *process, 
                                    muster_async_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 /*
- * Look at one job's record. It is that of muster_job_get(), without history, `after` and `before` and the like,
+ * Look at one job's record. It is that of muster_job_get(), without history, `after`, `before` and the like,
  * `blocked_by` and `cancelled`, which take more than one round trip.
  *
  * Returns as all calls, and MUSTER_E_INVALID: the id. Answers the job; or

@@ -78,16 +78,16 @@ static void hear_record(struct look *l, const struct redisReply *all, const stru
 
 /* ---- too big ---- */
 
-static const char *too_big(const struct look *l, char words[JOB_TOO_BIG_WORDS])
+static const char *too_big(const struct look *l, char words[SIZE_LIMIT_JOB])
 {
-    job_too_big_words(words, l->asked.name, &(struct job_too_big){l->n_bytes, l->limits.answer});
+    size_limit_job(words, l->asked.name, &(struct job_too_big){l->n_bytes, l->limits.answer});
     return words;
 }
 
 /* Its connection ended. Other things end connections, too: so it is tried as often as convicts it. */
 static bool is_convicted(struct look *l)
 {
-    char words[JOB_TOO_BIG_WORDS];
+    char words[SIZE_LIMIT_JOB];
     struct async_call *call = &l->asked.call;
     if (!call->is_alone || !link_was_alone(call->async->line.link))
         return false;
@@ -100,7 +100,7 @@ static bool is_convicted(struct look *l)
 
 static void on_limits(const struct redisReply *reply, void *arg)
 {
-    char words[JOB_TOO_BIG_WORDS];
+    char words[SIZE_LIMIT_JOB];
     struct look *l = arg;
     struct async_call *call = &l->asked.call;
     if (!async_hear_reply(call, 0, reply))

@@ -46,8 +46,8 @@ void size_limit_words(char words[SIZE_LIMIT_WORDS], enum size_limit_thing thing,
 struct job_too_big {
     uint64_t n_bytes, limit;
 };
-#define JOB_TOO_BIG_WORDS 512
-void job_too_big_words(char words[JOB_TOO_BIG_WORDS], const char *id, const struct job_too_big *job);
+#define SIZE_LIMIT_JOB 512
+void size_limit_job(char words[SIZE_LIMIT_JOB], const char *id, const struct job_too_big *job);
 
 /* The name of a process, and these words: for people. */
 #define SIZE_LIMIT_LINE 768
