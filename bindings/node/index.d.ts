@@ -137,6 +137,8 @@ export interface Job {
   /** How many bytes `data` and `result` have; a list has at most 64 KiB of each. */
   wholeLen: number;
   wholeResultLen: number;
+  /** How many jobs wait for it; `before` has at most 300 of them. */
+  wholeBefore: number;
 }
 
 /** A process in a list, or one that was taken under a lease. */

@@ -18,6 +18,7 @@
  *     calls in flight when Redis forgets its scripts (SCRIPT FLUSH), and a take that has moved other things and taken
  *     nothing yet.
  *   - A take that waits is answered when there is something.
+ *   - A job's record is asked for in more than one step if it is long, or if the user may run no script.
  *   - What must be confirmed is answered when it is. Calls that were sent together with it are answered before, those
  *     that are sent later wait for it.
  *
@@ -252,12 +253,15 @@ MUSTER_API int muster_async_extend(struct muster_async *a, const char *process, 
                                    muster_async_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 /*
- * Look at one job's record. It is that of muster_job_get(), without history, `after` and `before` and the like,
+ * Look at one job's record. It is that of muster_job_get(), without history, `after`, `before` and the like,
  * `blocked_by` and `cancelled`, which take more than one round trip.
  *
  * Returns as all calls, and MUSTER_E_INVALID: the id. Answers the job; or
  *   MUSTER_E_NOT_FOUND  there is no such job (any more)
  *   MUSTER_E_REDIS    its record cannot be read
+ *   MUSTER_E_TOO_BIG  Redis closes the connection rather than send it for its size (client-output-buffer-limit): in
+ *                     words with its id, its bytes and the limit. Nothing else is under way when that is tried, so the
+ *                     other calls go on
  */
 MUSTER_API int muster_async_job(struct muster_async *a, const char *id, muster_async_fn *fn,
                                 void *arg) MUSTER_MUST_CHECK;

@@ -38,6 +38,8 @@ extern "C" {
 /* The most tags that one job can have, and the most jobs that it can wait for. */
 #define MUSTER_JOB_TAGS_MAX 100
 #define MUSTER_JOB_AFTER_MAX 1000
+/* Of the jobs that wait for one at most so many are listed. Any number may wait. */
+#define MUSTER_JOB_BEFORE_MAX 300
 #define MUSTER_JOB_RETRIES_DEFAULT 5
 #define MUSTER_JOB_RETRIES_MAX 1000000
 /* The backoff of a job that was put without one: exponential, from the first of these up to the second, shortened by a
@@ -392,7 +394,7 @@ struct muster_job {
     size_t n_tags;
     const char *const *after; /* n_after ids: the jobs that it still waits for until they are complete */
     size_t n_after;
-    const char *const *before; /* n_before ids: the jobs that wait for it, in any way */
+    const char *const *before; /* n_before ids: the first ones of the whole_before jobs that wait for it, in any way */
     size_t n_before;
     const struct muster_job_event_line *history; /* oldest first: its first line and its newest ones (keep_history) */
     size_t n_history;
@@ -423,6 +425,7 @@ struct muster_job {
     /* How many bytes its data and its result have. Lists and muster_job_peek() bring at most MUSTER_HEAD_MAX of each. */
     uint64_t whole_len;
     uint64_t whole_result_len;
+    uint64_t whole_before; /* how many jobs wait for it; `before` has at most MUSTER_JOB_BEFORE_MAX of them */
 };
 typedef int muster_job_fn(const struct muster_job *job, void *arg);
 

@@ -258,7 +258,7 @@ struct job {
     std::string batch, cron, zone, made_by, key;
     std::vector<time_point> ticks;
     muster_overlap overlap;
-    uint64_t whole_len, whole_result_len;
+    uint64_t whole_len, whole_result_len, whole_before;
 
     explicit job(const muster_job &j)
         : id(j.id), queue(j.queue), state(j.state), data(view(j.data)), priority(j.priority), retries(j.retries),
@@ -274,7 +274,7 @@ struct job {
           before(detail::copy_list(j.before, j.n_before)), parents(detail::copy_list(j.parents, j.n_parents)),
           blocked_by(detail::copy_list(j.blocked_by, j.n_blocked_by)), batch(j.batch), cron(j.cron), zone(j.zone),
           made_by(j.made_by), key(j.key), overlap(j.overlap), whole_len(j.whole_len),
-          whole_result_len(j.whole_result_len)
+          whole_result_len(j.whole_result_len), whole_before(j.whole_before)
     {
         for (size_t i = 0; i < j.n_history; i++)
             history.push_back({at(j.history[i].at_ms), j.history[i].what, j.history[i].text});

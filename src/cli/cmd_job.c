@@ -38,6 +38,9 @@ static int print_job(const struct muster_job *job, void *arg)
     if (!p->json) {
         warn_of_cut(p, job, "data", job->data.len, job->whole_len);
         warn_of_cut(p, job, "result", job->result.len, job->whole_result_len);
+        if (job->whole_before > job->n_before)
+            complain(p->call, "%" PRIu64 " jobs wait for the job '%s': only %zu of them are shown", job->whole_before,
+                     job->id, job->n_before);
     }
     return job_row_print(job, p->json);
 }

@@ -69,12 +69,13 @@ static const struct out_column fields[] = {
     {"after end", "after_end", OUT_NAMES},
     {"after failure", "after_failure", OUT_NAMES},
     {"before", "before", OUT_NAMES},
+    {NULL, "before_count", OUT_COUNT},
     {"parents", "parents", OUT_NAMES},
     {"ticks", "ticks", OUT_ROWS},
     {"history", "history", OUT_ROWS},
     {NULL, NULL, OUT_TEXT},
 };
-#define N_FIELDS (N_CELLS + 7)
+#define N_FIELDS (N_CELLS + 8)
 
 static const char *text_or_none(const char *text)
 {
@@ -189,6 +190,7 @@ int job_row_print(const struct muster_job *job, bool json)
         {.number = (int64_t)job->n_after_end, .names = job->after_end},
         {.number = (int64_t)job->n_after_failure, .names = job->after_failure},
         {.number = (int64_t)job->n_before, .names = job->before},
+        {.number = (int64_t)job->whole_before},
         {.number = (int64_t)job->n_parents, .names = job->parents},
         {.rows = &ticks},
         {.rows = &history},

@@ -10,6 +10,7 @@
 #     removes
 #  6. extend --data gives the next taker new data
 #  7. cancel --job: jobs that wait, that run, and that others wait for
+#  8. of many jobs that wait for one the first are shown, and how many there are
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -63,7 +64,7 @@ history
 TEXT
 has one '^\{"id":"one","queue":"q","state":"waiting","priority":0,"retries":5,"retried":0,"crashes":0,"tracked":true,' \
     '"cancelled":false,"put_at_ms":[0-9]+,"since_ms":[0-9]+,"due_at_ms":null,"limit_ms":120000,"every_ms":null,' \
-    '"tags":\["t"\],"result_len":null,"len":9,"data":"two\\nlines","after":\[\],"after_end":\[\],"after_failure":\[\],"before":\[\],"parents":\["zero"\],"ticks":\[\],"history":\[\{"at_ms":[0-9]+,"what":"put","text":' \
+    '"tags":\["t"\],"result_len":null,"len":9,"data":"two\\nlines","after":\[\],"after_end":\[\],"after_failure":\[\],"before":\[\],"before_count":0,"parents":\["zero"\],"ticks":\[\],"history":\[\{"at_ms":[0-9]+,"what":"put","text":' \
     '\],"put_at":"20[^"]*Z","since":"20[^"]*Z","due_at":null,"from":null,"until":null\}$'
 now=$(date +%s%3N)
 at=$(sed 's/.*"put_at_ms":\([0-9]*\).*/\1/' out)
@@ -250,4 +251,13 @@ diff shown - <<'JSON'
 {,"queue":"print","task":"task"}
 JSON
 check_state w4 complete
+
+# ---- 8
+put first data --id awaited
+printf 'x\n%.0s' {1..301} | "$MUSTER" put first --lines --after awaited >said
+ok job awaited --json
+grep -q '"before_count":301,' out || fail "the record does not say how many wait: $(cat out)"
+[[ $(grep -o '"before":\[[^]]*\]' out | tr ',' '\n' | wc -l) == 300 ]] || fail "not 300 are shown: $(cat out)"
+ok job awaited
+check_err "301 jobs wait for the job 'awaited': only 300 of them are shown"
 check_clean

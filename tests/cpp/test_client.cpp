@@ -419,6 +419,7 @@ static void of_a_large_job_there_is_a_look_at_its_beginning()
     c.take("q", 1min)->finish(muster::finish_options().result(large));
     j = c.peek_job("large");
     CHECK(j && j->result == large.substr(0, MUSTER_HEAD_MAX) && j->whole_result_len == large.size());
+    CHECK(j->before.empty() && j->whole_before == 0);
     CHECK(!c.peek_job("none"));
     CHECK_THROWS(MUSTER_E_INVALID, c.peek_job(""));
 }

@@ -466,6 +466,45 @@ static void a_job_is_looked_at(void **state)
     answers_close(&as);
 }
 
+#define BIG 3000000
+
+/* Whoever may not ask for the limit must try it, and whoever may run no script must ask for the length. */
+static void a_job_that_redis_does_not_send_is_named_and_the_others_go_on(void **state)
+{
+    static const char *const rights[] = {"+@all", "-config", "-@scripting"}; /* one after the other */
+    static char data[BIG], big[] = "big";
+    struct scene *s = *state;
+    struct answers as;
+    char url[512];
+    job_put(s, "q", JOB_SPEC(.id = "big", .data = {data, BIG}));
+    job_put(s, "q", JOB_SPEC(.id = "half", .data = {data, 600000}));
+    snprintf(url, sizeof url, "unix://u:pw@%s", s->server->socket);
+    raw_do(s->server->redis, "CONFIG SET client-output-buffer-limit %s", "normal 1mb 0 0");
+    raw_do(s->server->redis, "ACL SETUSER u on >pw ~* &*");
+    for (size_t i = 0; i < N_OF(rights); i++) {
+        raw_do(s->server->redis, "ACL SETUSER u %s", rights[i]);
+        answers_open(&as, s, url, LONG_MS, NULL);
+        for (int k = 0; k < 5; k++)
+            assert_ok(muster_async_length(as.async, "q", answers_fn, NULL));
+        assert_ok(muster_async_job(as.async, "big", answers_fn, big));
+        assert_ok(muster_async_job(as.async, "half", answers_fn, NULL));
+        for (int k = 0; k < 5; k++)
+            assert_ok(muster_async_length(as.async, "q", answers_fn, NULL));
+        answers_await(&as, 12);
+        assert_int_equal(as.counts[0], 11);
+        assert_int_equal(as.counts[-MUSTER_E_TOO_BIG], 1);
+        for (size_t k = 0; k < as.n; k++)
+            if (as.rows[k].arg == big) {
+                assert_err(as.rows[k].err, MUSTER_E_TOO_BIG);
+                assert_non_null(strstr(as.rows[k].text, "'big' has 3000000 bytes"));
+                assert_int_equal(strstr(as.rows[k].text, " of 1048576") != NULL, i == 0);
+            }
+        answers_close(&as);
+    }
+    raw_do(s->server->redis, "CONFIG SET client-output-buffer-limit %s", "normal 0 0 0");
+    raw_do(s->server->redis, "ACL DELUSER u");
+}
+
 static void a_queue_is_counted(void **state)
 {
     struct scene *s = *state;
@@ -523,6 +562,7 @@ int main(int argc, char **argv)
         live_test(a_refused_end_is_told_as_by_the_blocking_client),
         live_test(arguments_that_are_not_allowed_are_refused_at_the_call),
         live_test(a_job_is_looked_at),
+        live_test(a_job_that_redis_does_not_send_is_named_and_the_others_go_on),
         live_test(a_queue_is_counted),
         live_test(one_who_may_only_look_is_not_asked_for_more),
     };

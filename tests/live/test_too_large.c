@@ -711,6 +711,59 @@ static void a_viewer_is_shown_the_beginning_of_each_job(void **state)
     end_client_of(s, c, "viewer");
 }
 
+/* ---- a job for which many wait ---- */
+
+#define N_WAITING 1200 /* until it is complete; and so many until it has ended. Their ids are more than Redis sends */
+
+static void put_waiting(struct scene *s, const char *const *first)
+{
+    static char ids[2 * N_WAITING][MUSTER_JOB_ID_MAX + 1];
+    static struct muster_job_spec specs[2 * N_WAITING];
+    static const struct muster_job_spec *all[2 * N_WAITING];
+    for (size_t i = 0; i < N_OF(all); i++) {
+        snprintf(ids[i], sizeof *ids, "%0*zu", MUSTER_JOB_ID_MAX - 10, i);
+        specs[i] = (struct muster_job_spec){.size = sizeof *specs, .id = ids[i]};
+        if (i < N_WAITING)
+            specs[i].after = first, specs[i].n_after = 1;
+        else
+            specs[i].after_end = first, specs[i].n_after_end = 1;
+        all[i] = &specs[i];
+    }
+    assert_ok(muster_job_put_many(s->client, "q", all, N_OF(all), NULL, NULL));
+}
+
+static int note_awaited(const struct muster_job *job, void *n)
+{
+    assert_string_equal(job->id, "first");
+    assert_int_equal(job->whole_before, 2 * N_WAITING);
+    assert_int_equal(job->n_before, MUSTER_JOB_BEFORE_MAX);
+    assert_int_equal(strlen(job->before[MUSTER_JOB_BEFORE_MAX - 1]), MUSTER_JOB_ID_MAX - 10);
+    ++*(int *)n;
+    return 0;
+}
+
+/* Also one for which so many wait, together with others of its kind, and for who may run no script. */
+static void a_job_for_which_thousands_wait_is_shown_with_the_first_of_them(void **state)
+{
+    struct scene *s = *state;
+    const char *const ids[] = {"first", "first", "first", "first", "first", "first"};
+    struct muster_client *viewer = viewer_of(s);
+    int n = 0;
+    assert_ok(muster_job_put(s->client, "q",
+                             &(struct muster_job_spec){.size = sizeof(struct muster_job_spec), .id = "first"}, NULL));
+    put_waiting(s, ids);
+    set_limit(s, "client-output-buffer-limit", "normal 400kb 0 0");
+    for (size_t k = 1; k <= N_OF(ids); k += N_OF(ids) - 1) {
+        n = 0;
+        assert_ok(muster_job_get(s->client, ids, k, note_awaited, &n));
+        assert_ok(muster_job_peek(s->client, ids, k, note_awaited, &n));
+        assert_ok(muster_job_peek(viewer, ids, k, note_awaited, &n));
+        assert_int_equal(n, 3 * k);
+    }
+    set_limit(s, "client-output-buffer-limit", "normal 0 0 0");
+    end_client_of(s, viewer, "viewer");
+}
+
 /* What is cut here, after it was sent, is left out where Redis does not send it. */
 static void a_viewer_is_shown_the_jobs_that_redis_sends(void **state)
 {
@@ -853,6 +906,7 @@ int main(int argc, char **argv)
         limited_test(a_viewer_is_shown_the_beginning_of_each_job),
         limited_test(a_viewer_is_shown_the_jobs_that_redis_sends),
         limited_test(a_viewer_is_shown_the_beginning_of_each_task),
+        limited_test(a_job_for_which_thousands_wait_is_shown_with_the_first_of_them),
         limited_test(a_wait_tells_of_an_end_whose_result_redis_does_not_send),
         limited_test(a_large_request_of_a_client_has_more_time),
         limited_test(a_large_request_over_a_link_has_more_time),

@@ -462,7 +462,8 @@ define('muster_job', `
   strs blocked_by n_blocked_by
   str holder
   u64 whole_len
-  u64 whole_result_len`);
+  u64 whole_result_len
+  u64 whole_before`);
 
 define('muster_job_ended', `
   str id

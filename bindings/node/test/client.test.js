@@ -141,6 +141,7 @@ test('of a large job there is a look at its beginning', async () => {
   await client.finish(process.id, large.subarray(1));
   [job] = await client.peekJobs(['large']);
   assert.deepStrictEqual([job.result.equals(large.subarray(1, head + 1)), job.wholeResultLen], [true, large.length - 1]);
+  assert.deepStrictEqual([job.before, job.wholeBefore], [[], 0]);
   [job] = await client.jobs(['large']);
   assert.deepStrictEqual([job.data.equals(large), job.wholeLen], [true, large.length]);
   assert.deepStrictEqual(await client.peekJobs(['none']), []);

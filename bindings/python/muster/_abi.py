@@ -190,6 +190,7 @@ class Job(Struct):
         ("holder", S),
         ("whole_len", c_uint64),
         ("whole_result_len", c_uint64),
+        ("whole_before", c_uint64),
     ]
 
 

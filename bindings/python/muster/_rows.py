@@ -301,6 +301,7 @@ class Job:
     holder: str  # running: the name under which its lease was taken
     length: int  # of its data and of its result; a list and peek_job() have at most 64 KiB of each
     result_length: int
+    before_count: int  # how many jobs wait for it; `before` has at most 300 of them
 
 
 def job_row(j: Any) -> Job:
@@ -353,6 +354,7 @@ def job_row(j: Any) -> Job:
         holder=text(j.holder),
         length=j.whole_len,
         result_length=j.whole_result_len,
+        before_count=j.whole_before,
     )
 
 

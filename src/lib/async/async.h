@@ -13,7 +13,7 @@
  *   async_asked.c    a call that is one command
  *   async_watch.c    takes that wait for work
  *   async_taker.c    the names of takes, and giving back what nobody heard of
- *   async_enqueue.c, async_put.c, async_take.c, async_end.c, async_look.c: what the calls do
+ *   async_enqueue.c, async_put.c, async_take.c, async_end.c, async_job.c, async_look.c: what the calls do
  *
  * A call has one owner at a time: the thread that makes it, the inbox, the library's thread with one of its lists, the
  * outbox, the thread that takes answers.

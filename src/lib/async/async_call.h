@@ -41,6 +41,7 @@ struct async_call {
     int64_t made_ms;
     size_t weight; /* bytes, against max_bytes */
     size_t n_run;  /* of the first one of what was sent together: how many */
+    bool is_alone; /* it may end its connection: nothing else is under way with it */
 
     /* The answer. */
     int err;

@@ -91,6 +91,12 @@ void async_hear_unsent(struct async_call *call)
     async_line_add_first(call->async, call);
 }
 
+void async_hear_given_up(struct async_call *call, int err, const char *words)
+{
+    call->async->line.n_sent--;
+    async_hear_failed(call, err, words);
+}
+
 /* The run, whose first one is `call`. */
 static void add_run(struct async_list *list, struct async_call *call)
 {

@@ -164,7 +164,13 @@ static bool can_send(const struct muster_async *a)
 {
     const struct async_line *l = &a->line;
     return link_is_up(l->link) && !l->again.first && l->claim != ASYNC_CLAIMING && !l->is_looking &&
-           l->n_sent < UNDER_WAY_MAX && (l->n_sent == 0 || l->sent_bytes < UNDER_WAY_BYTES);
+           l->n_sent < UNDER_WAY_MAX && (l->n_sent == 0 || (l->sent_bytes < UNDER_WAY_BYTES && !l->is_alone));
+}
+
+/* What was added and is not confirmed yet must not be lost with it either. */
+static bool is_quiet(const struct async_line *l)
+{
+    return l->n_sent == 0 && !l->is_asking && !l->added.first;
 }
 
 static void send_waiting(struct muster_async *a)
@@ -174,10 +180,14 @@ static void send_waiting(struct muster_async *a)
         async_role_look(a);
     while (l->waiting.first && can_send(a)) {
         const struct async_kind *kind = l->waiting.first->kind;
+        const bool is_alone = l->waiting.first->is_alone;
+        if (is_alone && !is_quiet(l))
+            break;
         if (kind->writes && l->claim == ASYNC_UNCLAIMED) {
             claim(a);
             break;
         }
+        l->is_alone = is_alone;
         kind->send(l->waiting.first);
     }
     async_hear_ask(a);

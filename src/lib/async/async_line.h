@@ -29,6 +29,7 @@ struct async_line {
     struct async_list answered; /* in this turn of the loop */
     size_t n_answered;
     size_t n_sent, sent_bytes; /* under way: scripts and commands, and their tasks' bytes */
+    bool is_alone;             /* what is under way goes alone */
     size_t n_own;              /* calls of the client's own, without an answer */
     size_t n_unasked;          /* additions for whose confirmation nobody has asked */
     bool is_asking;            /* such a question is under way */
@@ -77,6 +78,9 @@ void async_hear_unsent(struct async_call *call);
 
 /* It is sent, with so many bytes. */
 void async_hear_sent(struct async_call *call, size_t bytes);
+
+/* Its connection ended, and it has had its last try: its answer is an error. */
+void async_hear_given_up(struct async_call *call, int err, const char *words);
 
 /* Call this first with each reply; `call` is the first of its run. False: it has no answer yet, and is taken care of: it
  * is sent again, or is told when it is known why the connection broke. */

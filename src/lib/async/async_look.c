@@ -1,102 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looking: a job's record, and how much waits in a queue.
+ * Looking: how much waits in a queue.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "async/async.h"
-#include "async/async_asked.h"
-#include "base/words.h"
-#include "protocol/job_record.h"
-#include "protocol/job_valid.h"
 #include "protocol/keys.h"
 #include "protocol/waiting_parts.h"
 #include "redis/redis.h"
-
-/* ---- a job ---- */
-
-struct look {
-    struct async_asked asked;
-    struct redisReply *reply; /* what the record borrows */
-    struct job_record record;
-};
-
-static struct look *look_of(const struct async_call *call)
-{
-    return (struct look *)(void *)call;
-}
-
-static int read_record(struct look *l, struct redisReply *reply)
-{
-    if (reply_kind(reply) != REPLY_LIST)
-        return reply_err(reply) != MUSTER_OK ? reply_err(reply) : MUSTER_E_REDIS;
-    if (reply_len(reply) == 0)
-        return MUSTER_E_NOT_FOUND;
-    int err = job_record_read(&l->record, l->asked.name, reply);
-    if (err != MUSTER_OK)
-        return err;
-    l->reply = reply;
-    link_keep_reply(l->asked.call.async->line.link);
-    return MUSTER_OK;
-}
-
-static void on_record(const struct redisReply *reply, void *arg)
-{
-    struct look *l = arg;
-    struct async_call *call = &l->asked.call;
-    if (!async_hear_reply(call, l->asked.bytes, reply))
-        return;
-    int err = read_record(l, (struct redisReply *)reply);
-    if (err == MUSTER_OK)
-        async_hear_done(call);
-    else if (err == MUSTER_E_NOT_FOUND)
-        async_hear_failed(call, err, words_say("there is no job '%s' (any more)", l->asked.name));
-    else if (err == MUSTER_E_REDIS && reply_kind(reply) != REPLY_ERROR)
-        async_hear_failed(
-            call, err, words_say("the record of the job '%s' cannot be read: another program wrote it", l->asked.name));
-    else
-        async_hear_refused(call, err, reply);
-}
-
-static int send_look(struct async_call *call)
-{
-    return async_asked_send(&look_of(call)->asked, on_record);
-}
-
-static void tell_job(const struct async_call *call, struct muster_answer *answer)
-{
-    if (call->err == MUSTER_OK)
-        answer->job = &look_of(call)->record.job;
-}
-
-static void clear_look(struct async_call *call)
-{
-    struct look *l = look_of(call);
-    if (l->reply)
-        job_record_clear(&l->record);
-    redis_reply_free(l->reply);
-    async_asked_clear(call);
-}
-
-static const struct async_kind kind_job = {.send = send_look, .tell = tell_job, .clear = clear_look};
-
-int muster_async_job(struct muster_async *a, const char *id, muster_async_fn *fn, void *arg)
-{
-    struct command c = COMMAND_EMPTY;
-    char key[KEY_MAX];
-    const char *why = NULL;
-    int err = async_enter(a);
-    if (err == MUSTER_OK && job_valid_id(id, &why) != MUSTER_OK)
-        err = async_thread_refuse(MUSTER_E_INVALID, why);
-    if (err != MUSTER_OK)
-        return err;
-    key_of(key, a->prefix, KEY_JOB, id);
-    command_words(&c, (const char *const[]){"HGETALL", key, NULL});
-    return async_asked_post(a, async_asked_new(a, &kind_job, sizeof(struct look), &c, id, fn, arg));
-}
-
-/* ---- how much waits ---- */
 
 /* Several commands, whose answers are one. */
 struct count {

@@ -10,7 +10,10 @@
 #include "client/heads.h"
 #include "client/page.h"
 #include "protocol/process_name.h"
-#include "protocol/size_limit.h"
+
+/* MUSTER_JOB_BEFORE_MAX: any number may wait, and together their names may be more than Redis sends. */
+#define NAMES_LAST "300"
+_Static_assert(MUSTER_JOB_BEFORE_MAX == 300, "NAMES_LAST");
 
 static int append_row(struct muster_client *c, const char *id, size_t from, size_t n_parts)
 {
@@ -22,8 +25,10 @@ static int append_row(struct muster_client *c, const char *id, size_t from, size
         [JOB_RECORD] = {"HGETALL", KEY_JOB, {NULL}},
         [JOB_HISTORY] = {"LRANGE", KEY_HISTORY, {"0", "-1"}},
         [JOB_AFTER] = {"SMEMBERS", KEY_DEPENDENCIES, {NULL}},
-        [JOB_BEFORE] = {"ZRANGE", KEY_DEPENDENTS, {"0", "-1"}},
-        [JOB_FOLLOWERS] = {"ZRANGE", KEY_FOLLOWERS, {"0", "-1"}},
+        [JOB_BEFORE] = {"ZRANGE", KEY_DEPENDENTS, {"0", NAMES_LAST}},
+        [JOB_FOLLOWERS] = {"ZRANGE", KEY_FOLLOWERS, {"0", NAMES_LAST}},
+        [JOB_N_BEFORE] = {"ZCARD", KEY_DEPENDENTS, {NULL}},
+        [JOB_N_FOLLOWERS] = {"ZCARD", KEY_FOLLOWERS, {NULL}},
     };
     int err = MUSTER_OK;
     for (size_t i = from; err == MUSTER_OK && i < n_parts; i++) {
@@ -93,13 +98,16 @@ static int read_names(struct job_page_row *row)
             row->after[way][n[way]++] = name;
     }
     for (size_t k = 0; k < 2; k++)
-        for (size_t i = 0; i < reply_len(befores[k]); i++)
+        for (size_t i = 0; i < reply_len(befores[k]) && job->n_before < MUSTER_JOB_BEFORE_MAX; i++)
             if ((name = next_name(reply_at(befores[k], i), &to)) && split_name(name) < WAYS)
                 row->before[job->n_before++] = name;
     job->after = row->after[UNTIL_COMPLETE], job->n_after = n[UNTIL_COMPLETE];
     job->after_end = row->after[UNTIL_ENDED], job->n_after_end = n[UNTIL_ENDED];
     job->after_failure = row->after[UNTIL_FAILED], job->n_after_failure = n[UNTIL_FAILED];
     job->before = row->before;
+    job->whole_before = reply_count(row->parts[JOB_N_BEFORE]) + reply_count(row->parts[JOB_N_FOLLOWERS]);
+    if (job->whole_before < job->n_before) /* they have changed in between */
+        job->whole_before = job->n_before;
     return MUSTER_OK;
 }
 
@@ -361,14 +369,14 @@ bool job_page_note_refused(struct job_page_refused *r, const struct job_page_row
 
 int job_page_say_refused(struct muster_client *c, const struct job_page_refused *r)
 {
-    char words[JOB_TOO_BIG_WORDS];
+    char words[SIZE_LIMIT_JOB];
     if (r->broken) {
         redis_error_set(c->redis, "the record of the job '%s' cannot be read: another program wrote it", r->broken);
         return MUSTER_E_REDIS;
     }
     if (!r->too_big)
         return MUSTER_OK;
-    job_too_big_words(words, r->too_big, &r->how_big);
+    size_limit_job(words, r->too_big, &r->how_big);
     redis_error_set(c->redis, "%s", words);
     return MUSTER_E_TOO_BIG;
 }

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Redis says nothing when it closes the connection of an answer that is above its limit. So the jobs' lengths are asked
- * for, and the limit, which not every user may see.
+ * for, and the limit, which not every user may see. Lists count only for many jobs together: of one they are bounded.
  */
 #include "client/job_too_big.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,15 +12,29 @@
 
 #define ASK_MS 1000
 
+/* What a record has: bytes, or so many entries of about so many bytes. */
+static const struct {
+    const char *command;
+    enum key key;
+    const char *field;
+    size_t size;
+} parts[] = {
+    {"HSTRLEN", KEY_JOB, "data", 1},
+    {"HSTRLEN", KEY_JOB, "result", 1},
+    {"LLEN", KEY_HISTORY, NULL, MUSTER_JOB_ID_MAX},
+    {"SCARD", KEY_DEPENDENCIES, NULL, MUSTER_JOB_ID_MAX},
+    {"ZCARD", KEY_DEPENDENTS, NULL, MUSTER_JOB_ID_MAX},
+    {"ZCARD", KEY_FOLLOWERS, NULL, MUSTER_JOB_ID_MAX},
+};
+#define N_PARTS (sizeof parts / sizeof *parts)
+
 static int append(struct muster_client *c, const char *const *ids, size_t n)
 {
     int err = MUSTER_OK;
-    for (size_t i = 0; err == MUSTER_OK && i < n; i++) {
+    for (size_t i = 0; err == MUSTER_OK && i < n * N_PARTS; i++) {
         char key[KEY_MAX];
-        key_of(key, c->prefix, KEY_JOB, ids[i]);
-        err = client_append(c, (const char *const[]){"HSTRLEN", key, "data", NULL});
-        if (err == MUSTER_OK)
-            err = client_append(c, (const char *const[]){"HSTRLEN", key, "result", NULL});
+        key_of(key, c->prefix, parts[i % N_PARTS].key, ids[i / N_PARTS]);
+        err = client_append(c, (const char *const[]){parts[i % N_PARTS].command, key, parts[i % N_PARTS].field, NULL});
     }
     return err;
 }
@@ -45,8 +57,12 @@ static int ask(struct muster_client *c, const char *const *ids, struct job_too_b
     uint64_t sum = 0;
     int err = append(c, ids, n);
     for (size_t i = 0; err == MUSTER_OK && i < n; i++) {
-        jobs[i].n_bytes = read_length(c, &err);
-        jobs[i].n_bytes += read_length(c, &err);
+        jobs[i].n_bytes = 0;
+        for (size_t k = 0; err == MUSTER_OK && k < N_PARTS; k++) {
+            const uint64_t n_bytes = parts[k].size * read_length(c, &err);
+            jobs[i].n_bytes += parts[k].key == KEY_JOB ? n_bytes : 0;
+            sum += n_bytes;
+        }
     }
     if (err == MUSTER_OK)
         err = byte_limits_call(&limits, c->redis);
@@ -54,7 +70,6 @@ static int ask(struct muster_client *c, const char *const *ids, struct job_too_b
         const uint64_t n_bytes = jobs[i].n_bytes;
         bool may_be = n_bytes >= COMMAND_LARGE && byte_limits_may_end(&limits, BYTE_LIMITS_ANSWER, n_bytes);
         jobs[i] = (struct job_too_big){may_be ? n_bytes : 0, limits.answer};
-        sum += n_bytes;
     }
     const bool may_be_all = sum >= COMMAND_LARGE && byte_limits_may_end(&limits, BYTE_LIMITS_ANSWER, sum);
     return err == MUSTER_OK && !may_be_all ? MUSTER_E_CONN : err;
@@ -74,16 +89,4 @@ int job_too_big_ask(struct muster_client *c, const char *const *ids, struct job_
     }
     free(words);
     return err;
-}
-
-void job_too_big_words(char words[JOB_TOO_BIG_WORDS], const char *id, const struct job_too_big *job)
-{
-    char limit[40] = "";
-    if (job->limit > 0)
-        snprintf(limit, sizeof limit, " of %" PRIu64, job->limit);
-    snprintf(words, JOB_TOO_BIG_WORDS,
-             "the job '%s' has %" PRIu64 " bytes of data and result, and this Redis closes the connection rather than "
-             "send them (its client-output-buffer-limit for normal clients%s): raise that, or read only their "
-             "beginning (muster job --head, muster_job_peek())",
-             id, job->n_bytes, limit);
 }

@@ -45,3 +45,15 @@ void size_limit_line(char line[SIZE_LIMIT_LINE], const char *process, const char
 {
     snprintf(line, SIZE_LIMIT_LINE, "%s: %s; it fails, group %s", process, words, FAILURE_GROUP_TOO_LARGE);
 }
+
+void size_limit_job(char words[SIZE_LIMIT_JOB], const char *id, const struct job_too_big *job)
+{
+    char limit[40] = "";
+    if (job->limit > 0)
+        snprintf(limit, sizeof limit, " of %" PRIu64, job->limit);
+    snprintf(words, SIZE_LIMIT_JOB,
+             "the job '%s' has %" PRIu64 " bytes of data and result, and this Redis closes the connection rather than "
+             "send them (its client-output-buffer-limit for normal clients%s): raise that, or read only their "
+             "beginning (muster job --head, muster_job_peek())",
+             id, job->n_bytes, limit);
+}

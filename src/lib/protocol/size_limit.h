@@ -42,6 +42,13 @@ enum size_limit_thing {
 /* Why it fails: so many bytes of this. */
 void size_limit_words(char words[SIZE_LIMIT_WORDS], enum size_limit_thing thing, uint64_t n_bytes);
 
+/* A job that Redis does not send: of so many bytes of data and result, at this limit; 0: it is not known. */
+struct job_too_big {
+    uint64_t n_bytes, limit;
+};
+#define SIZE_LIMIT_JOB 512
+void size_limit_job(char words[SIZE_LIMIT_JOB], const char *id, const struct job_too_big *job);
+
 /* The name of a process, and these words: for people. */
 #define SIZE_LIMIT_LINE 768
 void size_limit_line(char line[SIZE_LIMIT_LINE], const char *process, const char *words);

@@ -25,15 +25,15 @@ static uint64_t lower(uint64_t a, uint64_t b)
 }
 
 /* "normal <hard> <soft> <seconds> slave ..." */
-static uint64_t read_output(const char *text)
+static void read_output(struct byte_limits *b, const char *text)
 {
     static const char normal[] = "normal ";
     const char *at = text ? strstr(text, normal) : NULL;
     char *end = NULL;
     if (!at)
-        return 0;
-    const uint64_t hard = strtoull(at + sizeof normal - 1, &end, 10);
-    return lower(hard, strtoull(end, NULL, 10));
+        return;
+    b->answer_hard = strtoull(at + sizeof normal - 1, &end, 10);
+    b->answer = lower(b->answer_hard, strtoull(end, NULL, 10));
 }
 
 /* With a bound for all clients together the largest one goes, whatever it has. */
@@ -50,7 +50,7 @@ void byte_limits_hear(struct byte_limits *b, const struct redisReply *reply)
         return;
     b->query = reply_count(reply_field(reply, QUERY));
     b->request = lower(b->query, reply_count(reply_field(reply, BULK)));
-    b->answer = read_output(reply_text(reply_field(reply, OUTPUT)));
+    read_output(b, reply_text(reply_field(reply, OUTPUT)));
     b->how = is_client_bound(reply) ? BYTE_LIMITS_SECRET : BYTE_LIMITS_KNOWN;
 }
 
@@ -73,4 +73,9 @@ bool byte_limits_may_end(const struct byte_limits *b, enum byte_limits_way way, 
 {
     const uint64_t limit = way == BYTE_LIMITS_REQUEST ? b->request : b->answer;
     return b->how == BYTE_LIMITS_SECRET || (b->how == BYTE_LIMITS_KNOWN && limit > 0 && n_bytes >= limit / 2);
+}
+
+bool byte_limits_must_end(const struct byte_limits *b, uint64_t n_bytes)
+{
+    return b->answer_hard > 0 && n_bytes > b->answer_hard;
 }

@@ -20,6 +20,7 @@ enum byte_limits_how { BYTE_LIMITS_UNASKED, BYTE_LIMITS_SECRET, BYTE_LIMITS_KNOW
 struct byte_limits {
     enum byte_limits_how how;
     uint64_t request, query, answer; /* 0: there is none; `query`: of client-query-buffer-limit alone */
+    uint64_t answer_hard;            /* that which knows no time; 0: there is none */
 };
 
 void byte_limits_ask(struct command *c);
@@ -31,5 +32,7 @@ int byte_limits_call(struct byte_limits *b, struct redis *r);
 /* Can they be why a connection ended at so many bytes? What does not say is believed to have them. */
 enum byte_limits_way { BYTE_LIMITS_REQUEST, BYTE_LIMITS_ANSWER };
 bool byte_limits_may_end(const struct byte_limits *b, enum byte_limits_way way, uint64_t n_bytes);
+/* Is it certain that an answer of so many bytes ends it? */
+bool byte_limits_must_end(const struct byte_limits *b, uint64_t n_bytes);
 
 #endif

@@ -38,6 +38,7 @@ async function collect(enc, job, signal) {
     }
     await walk(enc, 'after', -1);
     await walk(enc, 'before', 1);
+    hidden += Math.max(0, (job.before_count || 0) - encsOf(job, 'before').length);
     return { found, hidden };
 }
 
