@@ -136,10 +136,20 @@ static void apply(struct muster_worker *w, const struct redisReply *reply, const
         registration_end(w);
 }
 
+struct asked {
+    struct muster_worker *worker;
+    char epoch[TOKEN_LEN + 1];
+};
+
 static void on_answer(const struct redisReply *reply, void *arg)
 {
-    struct muster_worker *w = arg;
+    struct asked *a = arg;
+    struct muster_worker *w = a->worker;
     struct script_read read;
+    bool is_old = memcmp(a->epoch, w->caller.epoch, sizeof a->epoch) != 0;
+    free(a);
+    if (is_old)
+        return; /* of a former life */
     bool again = w->readback.again;
     w->readback.in_flight = w->readback.again = false;
     if (!reply || !registration_is_there(w) || w->state == WORKER_STOPPED)
@@ -172,11 +182,18 @@ void readback_ask(struct muster_worker *w)
         r->again = true;
         return;
     }
-    script_readback(&c, &w->root, &w->caller);
-    r->in_flight = link_script(w->connection.data, &c, on_answer, w) == MUSTER_OK;
+    struct asked *a = malloc(sizeof *a);
+    if (a) {
+        *a = (struct asked){.worker = w};
+        memcpy(a->epoch, w->caller.epoch, sizeof a->epoch);
+        script_readback(&c, &w->root, &w->caller);
+        r->in_flight = link_script(w->connection.data, &c, on_answer, a) == MUSTER_OK;
+    }
     command_clear(&c);
-    if (!r->in_flight)
-        heartbeat_retry(w);
+    if (r->in_flight)
+        return;
+    free(a);
+    heartbeat_retry(w);
 }
 
 void readback_ask_in_doubt(struct muster_worker *w)

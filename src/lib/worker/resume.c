@@ -9,6 +9,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "protocol/script_worker.h"
@@ -57,11 +58,21 @@ static void apply(struct muster_worker *w, const struct redisReply *reply, const
     round_due(w);
 }
 
+struct asked {
+    struct muster_worker *worker;
+    char epoch[TOKEN_LEN + 1];
+};
+
 static void on_taken_up(const struct redisReply *reply, void *arg)
 {
-    struct muster_worker *w = arg;
+    struct asked *a = arg;
+    struct muster_worker *w = a->worker;
     struct script_taken_up taken;
     const char *damaged = NULL;
+    bool is_old = memcmp(a->epoch, w->caller.epoch, sizeof a->epoch) != 0;
+    free(a);
+    if (is_old)
+        return; /* of another life */
     w->resuming.in_flight = false;
     if (!reply || !registration_is_there(w) || w->state > WORKER_DRAINING || w->resuming.stage != RESUME_TAKES_UP)
         return; /* without an answer it is sent again after the read-back of the next connection */
@@ -91,10 +102,15 @@ void resume_go_on(struct muster_worker *w)
         !connection_can_call(w) || !serve_all_announced(w))
         return;
     struct script_queue *queues = serve_list(w, 0, SIZE_MAX, &served, &n);
-    if (queues) {
+    struct asked *a = malloc(sizeof *a);
+    if (queues && a) {
+        *a = (struct asked){.worker = w};
+        memcpy(a->epoch, w->caller.epoch, sizeof a->epoch);
         script_take_up(&c, &w->root, &w->caller, queues, n);
-        r->in_flight = link_script(w->connection.data, &c, on_taken_up, w) == MUSTER_OK;
+        r->in_flight = link_script(w->connection.data, &c, on_taken_up, a) == MUSTER_OK;
     }
+    if (!r->in_flight)
+        free(a);
     r->is_refused = !r->in_flight;
     command_clear(&c);
     free(queues);

@@ -4,6 +4,7 @@
  * all. When each is called for is in suspect.c.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -11,6 +12,7 @@
 
 struct asked {
     struct muster_worker *worker;
+    char epoch[TOKEN_LEN + 1];
     uint64_t token;
     size_t n_beside;
     enum script_alone what;
@@ -89,6 +91,10 @@ static void on_answer(const struct redisReply *reply, void *arg)
     struct muster_process *p = process_find(w, a.token);
     free(arg);
     w->suspects.in_flight = false;
+    if (memcmp(a.epoch, w->caller.epoch, sizeof a.epoch) != 0) {
+        round_due(w); /* of another life: now this one can ask */
+        return;
+    }
     if (!reply || !registration_is_there(w))
         return; /* asked again after the read-back of the next connection */
     int err = reply_status(reply);
@@ -127,7 +133,8 @@ void suspect_ask(struct muster_process *p, enum script_alone what)
     const char **names = list_running(w, &n);
     w->suspects.is_refused = true;
     if (a && names) {
-        *a = (struct asked){w, p->token, process_count(w, IS_RUNNING), what};
+        *a = (struct asked){.worker = w, .token = p->token, .n_beside = process_count(w, IS_RUNNING), .what = what};
+        memcpy(a->epoch, w->caller.epoch, sizeof a->epoch);
         script_begin_alone(&c, &w->root, &w->caller,
                            &(struct script_begin_alone){.queue = p->served->name,
                                                         .token = p->token_text,
