@@ -6,6 +6,7 @@
  * Either side may be gone before the pair is: the one that is left then only writes what it still has to.
  */
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -420,6 +421,7 @@ static void obey(evutil_socket_t fd, short what, void *arg)
 
 void proxy_relay_run(int orders, const char *here, const char *there)
 {
+    signal(SIGPIPE, SIG_IGN); /* a caller may go while something is on its way to it */
     struct relay r = {.base = event_base_new(), .here = place_of(here), .there = place_of(there)};
     listen_here(&r);
     event_add(event_new(r.base, orders, EV_READ | EV_PERSIST, obey, &r), NULL);
