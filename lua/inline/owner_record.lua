@@ -1,9 +1,15 @@
 --[[
   Who calls. Reads P, worker, epoch and conn. Sets `w`, the worker's {epoch, conn, hands, held, ttl, permanent, flag},
   and `status`: 0, or the error to answer. A `held` that is no count is counted anew.
+  Raises an error that names the record, if it is of a wrong type.
 ]]
-local w = redis.call('HMGET', P .. 'worker:' .. worker, 'epoch', 'conn', 'hands', 'held', 'ttl', 'permanent',
+local w = redis.pcall('HMGET', P .. 'worker:' .. worker, 'epoch', 'conn', 'hands', 'held', 'ttl', 'permanent',
   'flag')
+if w.err and string.sub(w.err, 1, 9) == 'WRONGTYPE' then
+  error({err = "WRONGTYPE the key '" .. P .. 'worker:' .. worker .. "' has a wrong type; `muster check` says what to do"})
+elseif w.err then
+  error(w)
+end
 local status = w[1] ~= epoch and E_GONE or w[2] ~= conn and E_STATE or 0
 if status == 0 and not (w[4] and #w[4] <= 15 and string.match(w[4], '^%d+$')) then
   local key, n = P .. 'worker:' .. worker, 0

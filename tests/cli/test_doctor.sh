@@ -19,7 +19,15 @@ redis CONFIG SET appendonly yes >"$tmp/said"
 is_written() { redis INFO persistence | grep -q 'aof_rewrite_in_progress:0'; }
 wait_for is_written
 
-well() { check_exit 0 "$MUSTER" doctor "$@"; }
+# A Redis that answers late on a busy machine is truly slow: that is looked at again, and nothing else is.
+is_not_slow() {
+    "$MUSTER" doctor "$@" >"$tmp/out" 2>"$tmp/err" && return
+    [[ $(grep '^mend' "$tmp/out") != 'mend '*([[:blank:]])'answers: '*', which is slow'* || $(grep -c '^mend' "$tmp/out") != 1 ]]
+}
+well() {
+    wait_for is_not_slow "$@"
+    ! grep -q '^mend' "$tmp/out" || fail "not well: $(cat "$tmp/out")"
+}
 # mends SUBJECT TEXT: it has a line with this to mend
 mends() {
     check_exit 1 "$MUSTER" doctor

@@ -8,6 +8,7 @@
 #  4. --max-tasks: N tasks are started and end; the rest, even if prefetched, stays in order
 #  5. --in-turn: one task of each queue, instead of all of the first queue first
 #  6. a burst that prints tasks; and one that stops at a command that cannot be run, with status 3
+#  7. a burst whose own record is damaged, before it begins or while it works, ends with status 1, and names it
 # shellcheck disable=SC2016 # what stands in single quotes is for another shell
 set -eu
 # shellcheck source=tests/cli/lib.sh
@@ -116,3 +117,16 @@ check_waiting q stays
 check_usage work q --burst=1
 check_usage work q --max-tasks 0
 check_err '0 is not from 1 to'
+
+# ---- 7
+redis FLUSHALL >said
+redis SET muster:worker:w x >said
+work 1 q --burst --id w --ttl 1s -- sh
+grep -q "cannot go on: registering was refused: the key 'muster:worker:w' has a wrong type" err || fail "it says: $(cat err)"
+for damage in 'SET muster:worker:w x' 'HDEL muster:worker:w ttl' 'HSET muster:worker:w ttl junk'; do
+    redis FLUSHALL >said
+    enqueue q "redis-cli -s '$socket' $damage"
+    work 1 q --burst --id w --ttl 1s -- sh
+    grep -q "cannot go on: the heartbeat was refused: .*'muster:worker:w'" err || fail "it says: $(cat err)"
+done
+redis FLUSHALL >said

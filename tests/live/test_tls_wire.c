@@ -16,7 +16,8 @@
 #include "tls_peer.h"
 
 #define LARGE 3000000
-#define TIMEOUT_MS 400
+/* Long enough for a handshake and a large task on a busy machine. */
+#define TIMEOUT_MS 3000
 
 struct secure {
     struct redis_server server;
@@ -124,7 +125,7 @@ static void a_worker_takes_large_tasks_and_notices_a_server_that_stands_still(vo
     const struct muster_bytes task = {text, LARGE};
     secure_start(&t);
     scene_move(s, &t.server);
-    live_worker_idle(s, &(struct worker_spec){.id = "w", .url = t.url, .ttl_ms = 900, .queues = {{"q", 0}}});
+    live_worker_idle(s, &(struct worker_spec){.id = "w", .url = t.url, .ttl_ms = 3000, .queues = {{"q", 0}}});
     assert_ok(muster_task_enqueue_many(s->client, "q", &task, 1, NULL, NULL));
     scene_await_starts(s, 1);
     redis_server_freeze(&t.server);

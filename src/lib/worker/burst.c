@@ -79,6 +79,17 @@ static bool must_wait(struct muster_worker *w)
     return false;
 }
 
+/* What runs comes to its end first: each refused heartbeat asks again. */
+void burst_end_at_damage(struct muster_worker *w)
+{
+    int err;
+    const char *refusal = tell_refusal(w, &err);
+    if (!w->burst.is_wanted || stop_is_wished(w) || process_count(w, IS_RUNNING) > 0)
+        return;
+    tell_why(w, MUSTER_E_REDIS, "ends before all is done, because it cannot go on: %s", refusal ? refusal : "");
+    muster_worker_stop(w, 0); /* an end that does not count now does not count later */
+}
+
 bool burst_is_over(struct muster_worker *w)
 {
     if (!w->burst.is_wanted || w->state != WORKER_WORKING)

@@ -157,6 +157,8 @@ static void tell_refused_heartbeat(struct muster_worker *w, int err, const struc
     if (key)
         snprintf(line, sizeof line, "the record '%s' is damaged; `muster check` says what to do", key);
     tell_refused(w, REQUEST_HEARTBEAT, err, key ? line : reply_text(reply));
+    if (key || reply_is_refusal(reply, "WRONGTYPE"))
+        burst_end_at_damage(w);
 }
 
 static void on_answer(const struct redisReply *reply, void *arg)

@@ -86,6 +86,8 @@ static void on_started(const struct redisReply *reply, void *arg)
             tell_refused_for_key(w, REQUEST_START, key);
         else
             tell_refused(w, REQUEST_START, err, reply_text(reply));
+        if (key || reply_is_refusal(reply, "WRONGTYPE"))
+            burst_end_at_damage(w);
         heartbeat_retry(w);
     }
 }
