@@ -373,12 +373,6 @@ int async_line_init(struct muster_async *a, const struct client_options *o)
     return err;
 }
 
-static void free_event(struct event *event)
-{
-    if (event)
-        event_free(event);
-}
-
 /* What is under way is in no list: as the link ends, it comes to `broken`. */
 void async_line_clear(struct muster_async *a)
 {
@@ -389,15 +383,11 @@ void async_line_clear(struct muster_async *a)
                  "over: %s",
                  l->n_own, link_cause(l->link)->text);
     link_free(l->link);
-    free_all(&l->waiting);
-    free_all(&l->again);
-    free_all(&l->later);
-    free_all(&l->broken);
-    free_all(&l->added);
-    free_all(&l->answered);
-    free_event(l->turn_end);
-    free_event(l->pauser);
-    free_event(l->returner);
-    free_event(l->expirer);
-    free_event(l->closer);
+    struct async_list *const lists[] = {&l->waiting, &l->again, &l->later, &l->broken, &l->added, &l->answered};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        free_all(lists[i]);
+    struct event *const events[] = {l->turn_end, l->pauser, l->returner, l->expirer, l->closer};
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++)
+        if (events[i])
+            event_free(events[i]);
 }

@@ -114,8 +114,6 @@ static int look_where_it_is(struct redis *listener)
     long long n;
     bool had_time = clock_ms() >= listener->ear_due_ms;
     listener->ear_due_ms = clock_in_ms(PING_AFTER_MS);
-    if (r->asked)
-        return MUSTER_OK;
     int err = count_ears(listener, &n);
     listener->ear_asked = redis_connection(r);
     if (err != MUSTER_OK || n < 0)

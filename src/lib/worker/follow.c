@@ -26,8 +26,8 @@
 #include "worker/posting.h"
 #include "worker/worker.h"
 
-/* Each handler writes it: so it has a fixed place, which a library that is never unloaded may have. */
-static _Thread_local const struct muster_process *in_handler __attribute__((tls_model("initial-exec")));
+/* A fixed place (initial-exec) would be quicker, but a library that is opened late, as by Node, may not find one. */
+static _Thread_local const struct muster_process *in_handler;
 
 void follow_enter_handler(const struct muster_process *p)
 {
