@@ -131,6 +131,13 @@ check_exit 1 "$MUSTER" enqueue wrong a b
 check_err WRONGTYPE
 check_exit 1 "$MUSTER" peek wrong
 check_redis text GET muster:queues:wrong
+# Redis does not say which key it is.
+for row in 'registry workers' 'registry ps' 'registry doctor' 'registry sweep' 'names queues' 'names ps' 'names doctor' 'names sweep'; do
+    redis SET "damaged:${row% *}" x >"$tmp/out"
+    check_exit 1 "$MUSTER" "${row#* }" --prefix damaged
+    grep -qF "the key 'damaged:${row% *}' has a wrong type" "$tmp/err" || fail "$row says: $(cat "$tmp/err")"
+    redis DEL "damaged:${row% *}" >"$tmp/out"
+done
 redis SET other:format 9 >"$tmp/out"
 check_exit 1 "$MUSTER" enqueue q task --prefix other
 check_err 'or another prefix'

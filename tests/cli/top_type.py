@@ -309,14 +309,13 @@ def no_color():
     muster("resume", "alpha")
 
 
-# A key must have its effect within this, whatever Redis does.
-PROMPT_S = 1
+# A key must have its effect whatever Redis does: a call to it takes longer than anything is waited for.
+NO_END = ("--timeout", "1h")
 
 
 def check_prompt(s, keys, condition):
     s.type(keys)
-    took = s.wait(condition)
-    check(took < PROMPT_S, f"{keys!r} took {took} s", s)
+    s.wait(condition)
 
 
 def check_keys(s):
@@ -333,7 +332,6 @@ def stopped(redis):
     s.wait("alpha")
     os.kill(int(redis), signal.SIGSTOP)
     try:
-        check_keys(s)
         s.wait("OLD, ")
         s.wait("no answer")
         check("alpha" in s.text(), "the rows are gone", s)
@@ -342,20 +340,21 @@ def stopped(redis):
         os.kill(int(redis), signal.SIGCONT)
     s.wait(lambda: "OLD, " not in s.text() and "WAITING " in s.text(), "its recovery")
     leave(s)
-    s = top("--timeout", "1m")
+    s = top(*NO_END)
     s.wait("alpha")
     os.kill(int(redis), signal.SIGSTOP)
     try:
+        check_keys(s)
         check_prompt(s, "2", "Redis is asked")
         s.type("q")
-        check(s.wait(s.has_ended) < PROMPT_S, "quitting waits for Redis", s)
+        s.wait(s.has_ended, "its end, which waits for Redis")
         s.check_end()
     finally:
         os.kill(int(redis), signal.SIGCONT)
 
 
 def gone(redis, socket, directory):
-    s = top()
+    s = top(*NO_END)
     s.wait("alpha")
     os.kill(int(redis), signal.SIGKILL)
     s.wait("OLD, ")

@@ -103,6 +103,8 @@ int redis_script(struct redis *r, struct command *c, struct redisReply **reply);
 /* Say what a status means that a script has answered, and count it; `key`: what it answered besides, or NULL. That of
  * the call itself is said already; this is for one of several in an answer. */
 void redis_script_say(struct redis *r, const struct lua_script *script, int err, const char *key);
+/* The words for a key of a wrong type. */
+void redis_script_say_key(struct redis *r, const char *key);
 
 /* The same for a script that mostly wakes a worker: its messages leave Redis before its answer. Costs one small command
  * more. */

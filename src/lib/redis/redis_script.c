@@ -93,10 +93,15 @@ static int call_confirmed(struct redis *r, struct command *c, struct company wit
     return err;
 }
 
+void redis_script_say_key(struct redis *r, const char *key)
+{
+    redis_error_set(r, "the key '%s' has a wrong type: another program wrote it", key);
+}
+
 void redis_script_say(struct redis *r, const struct lua_script *script, int err, const char *key)
 {
     if (err == MUSTER_E_REDIS && key)
-        redis_error_set(r, "the key '%s' has a wrong type: another program wrote it", key);
+        redis_script_say_key(r, key);
     else
         redis_error_set(r, "%s: %s", script->name, muster_err_text(err));
     redis_count(r, err);
