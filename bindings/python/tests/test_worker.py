@@ -246,10 +246,11 @@ class Stops(Case):
 
     def test_a_drain_ends_and_what_runs_goes_back(self):
         def handler(process):
-            seen.append(self.wait(process))
-            raise GiveBack() # the end may be in time, and then it counts
+            reason = self.wait(process)
+            seen.append(reason)
+            raise GiveBack()  # the end may be in time, and then it counts
 
-        worker, seen = self.one(lambda process: handler(process))
+        worker, seen = self.one(handler)
         worker.stop(0.1)
         self.assertTrue(worker.join(20))
         self.assertIn(eventually(lambda: seen)[0], (StopReason.DRAIN, StopReason.LOST))
