@@ -6,7 +6,8 @@
 local w = redis.pcall('HMGET', P .. 'worker:' .. worker, 'epoch', 'conn', 'hands', 'held', 'ttl', 'permanent',
   'flag')
 if w.err and string.sub(w.err, 1, 9) == 'WRONGTYPE' then
-  error({err = "WRONGTYPE the key '" .. P .. 'worker:' .. worker .. "' has a wrong type; `muster check` says what to do"})
+  error({err = "WRONGTYPE the key '" .. P .. 'worker:' .. worker
+    .. "' has a wrong type; `muster check` says what to do"})
 elseif w.err then
   error(w)
 end

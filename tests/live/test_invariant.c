@@ -180,8 +180,7 @@ static bool is_drained(void *arg)
 /* One that is told to stop while its peers take it for dead says so, if tasks of its ran. */
 static bool was_lost(const struct world *w, const char *id)
 {
-    const struct journal_entry *e =
-        journal_find(w->scene->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_STOPPED, id, NULL);
+    const struct journal_entry *e = journal_find(w->scene->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_STOPPED, id, NULL);
     return e && e->err == MUSTER_E_GONE;
 }
 
