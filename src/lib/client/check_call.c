@@ -93,7 +93,8 @@ int check_run_page(struct check *k, struct command *command, struct script_check
 
 int check_forgive_wrong_type(const struct check *k, int err)
 {
-    return err == MUSTER_E_REDIS && strstr(redis_error(k->client->redis), "WRONGTYPE ") ? MUSTER_OK : err;
+    const char *why = redis_error(k->client->redis); /* Redis' own words, or ours, which name the key */
+    return err == MUSTER_E_REDIS && (strstr(why, "WRONGTYPE ") || strstr(why, "has a wrong type")) ? MUSTER_OK : err;
 }
 
 int check_scan(struct check *k, const char *const *words, char cursor[PAGE_CURSOR_MAX], struct redisReply **reply)
