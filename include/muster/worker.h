@@ -892,12 +892,13 @@ MUSTER_API int muster_process_extend(struct muster_process *p, int64_t limit_ms)
  * afterwards, so the E_STATE of a second end is for threads that race, not to be relied on later. If the end does not
  * count, or nobody knows whether it did, MUSTER_EVENT_UNCOUNTED tells; but one that comes when the worker has stopped
  * does not count either, also if the program has not read MUSTER_EVENT_STOPPED yet. Any thread, while the worker is not
- * freed. On another thread than the loop's, the call may also come before the handler has returned; the handler must
- * then answer MUSTER_LATER.
+ * freed. If the handler runs on a thread, or the call comes on another thread than the loop's, it may also come before
+ * the handler has returned: then it waits for that, and the handler must answer MUSTER_LATER. So a `fn` of
+ * muster_worker_enqueue() may end the process.
  *
  * Returns MUSTER_OK; or, with nothing changed,
  *   MUSTER_E_INVALID  `o` is MUSTER_LATER, or no outcome
- *   MUSTER_E_STATE    its handler has not answered MUSTER_LATER, or the process was ended before
+ *   MUSTER_E_STATE    its handler, in the loop's thread, has not answered MUSTER_LATER, or the process was ended before
  */
 MUSTER_API int muster_process_end(struct muster_process *p, enum muster_outcome o);
 

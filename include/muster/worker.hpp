@@ -305,8 +305,8 @@ class process : public process_view
  * throw E_LOST, stop_reason() is MUSTER_STOP_LOST, and the destructor does nothing. But what view() gives must not be
  * used any more.
  *
- * Once the handler has handed it on, the loop's thread must not end it before the handler has returned (E_STATE), but
- * for the handler itself.
+ * It may be ended before the handler has returned, also by the loop's thread if the handler runs on another one: the end
+ * waits for the handler then.
  */
 class later
 {

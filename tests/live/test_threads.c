@@ -334,17 +334,38 @@ static enum muster_outcome say_who_waits(struct muster_process *p, void *arg)
     return wait_at_the_gate(p, arg);
 }
 
-static void the_loop_cannot_end_what_has_not_answered_later(void **state)
+/* The handler has the last word: it does not answer LATER. */
+static void an_end_by_the_loop_waits_for_the_handler(void **state)
 {
     struct scene *s = *state;
     struct shop *shop = new_shop();
     open_shop(s, shop, &(struct shop_spec){.threads = 1, .handler = say_who_waits});
     scene_enqueue(s, "q", "t");
     await_number(s, &shop->begun, 1, SOON_MS);
+    assert_ok(muster_process_end(atomic_load(&shop->offered), MUSTER_FAIL));
     assert_err(muster_process_end(atomic_load(&shop->offered), MUSTER_FAIL), MUSTER_E_STATE);
     atomic_store(&shop->is_open, true);
     await_quiet(s);
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:failed:q", s->prefix), 0);
+}
+
+static enum muster_outcome say_who_waits_for_later(struct muster_process *p, void *arg)
+{
+    (void)say_who_waits(p, arg);
+    return MUSTER_LATER;
+}
+
+/* As an answer to what it has handed on may come before its own. */
+static void an_end_by_the_loop_may_come_before_later(void **state)
+{
+    struct scene *s = *state;
+    struct shop *shop = new_shop();
+    open_shop(s, shop, &(struct shop_spec){.threads = 1, .handler = say_who_waits_for_later});
+    scene_enqueue(s, "q", "t");
+    await_number(s, &shop->begun, 1, SOON_MS);
+    assert_ok(muster_process_end(atomic_load(&shop->offered), MUSTER_FAIL));
+    atomic_store(&shop->is_open, true);
+    raw_await(s->server->redis, s->base, 1, "ZCARD %s:failed:q", s->prefix);
 }
 
 /* ---- outcomes ---- */
@@ -691,7 +712,8 @@ int main(int argc, char **argv)
         live_test(later_is_ended_from_another_thread),
         live_test(later_is_ended_from_the_loop),
         live_test(an_end_that_comes_before_the_handler_has_returned_counts_then),
-        live_test(the_loop_cannot_end_what_has_not_answered_later),
+        live_test(an_end_by_the_loop_waits_for_the_handler),
+        live_test(an_end_by_the_loop_may_come_before_later),
         live_test(retry_and_failure_are_set_on_the_thread),
         live_test(those_who_say_something_all_the_time_leave_the_loop_its_turns),
         live_test(one_thread_begins_in_the_order_of_coming),

@@ -111,8 +111,11 @@ static void set_next(struct muster_worker *w)
 
 static void retry_refused_ends(struct muster_worker *w)
 {
-    struct muster_process *p;
-    while ((p = process_first(w, IS_REFUSED)) != NULL) {
+    struct muster_process *p, *next;
+    for (p = process_first(w, IS_REFUSED); p; p = next) {
+        next = process_next(p, IS_REFUSED);
+        if (p->served->leave_in_flight)
+            continue; /* it goes back with the rest */
         process_move(p, PROCESS_ENDED);
         round_due(w);
     }

@@ -5,14 +5,26 @@
  */
 #include "worker/worker.h"
 
+/* The handler has it on a thread, and what it answers has not come here yet. */
+static bool is_on_thread(const struct muster_process *p)
+{
+    return p->handler && !p->is_later;
+}
+
+/* An answer to what a handler has handed on may come before the handler's own: then the end waits for that. */
 static int end_in_loop(struct muster_process *p, enum muster_outcome outcome)
 {
     dispatch_note(p);
-    if (!p->is_later || !process_is(p, IS_RUNNING) || atomic_exchange(&p->end_called, 1))
+    if (!process_is(p, IS_RUNNING) || (!p->is_later && !is_on_thread(p)) || atomic_exchange(&p->end_called, 1))
         return MUSTER_E_STATE;
+    p->told = follow_told(p->worker);
+    if (is_on_thread(p)) {
+        p->end_outcome = outcome;
+        p->is_end_posted = true;
+        return MUSTER_OK;
+    }
     if (p->is_by_next)
         outbox_ended(p->worker, 1);
-    p->told = follow_told(p->worker);
     end_by_handler(p, outcome);
     return MUSTER_OK;
 }
