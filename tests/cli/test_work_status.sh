@@ -110,7 +110,7 @@ told 'muster_stopping 1' GET /metrics
 end worker TERM 0
 "$MUSTER" delete q --yes >"$tmp/out"
 
-# Standard output that nobody reads holds up the loop for a sixth of the ttl.
+# Standard output that nobody reads does not hold up the loop.
 mkfifo "$tmp/pipe"
 exec {reader}<>"$tmp/pipe"
 head -c 65536 /dev/zero >"$tmp/pipe"
@@ -123,13 +123,26 @@ wait_for has_status
 port=$(grep -oE '[0-9]+/$' "$tmp/worker.err" | tr -d /)
 wait_for is_told 200 GET /healthz
 "$MUSTER" enqueue q task >"$tmp/out"
+wait_for is_value muster_tasks_running 1
+told '"state":"well"' GET /healthz
+head -c 65536 <&"$reader" >"$tmp/out"
+end worker TERM 0
+exec {reader}<&-
+
+# A loop that stands still is told by the thread that does not.
+start worker env MUSTER_FAILPOINT=turn:before_send:1:hold MUSTER_FAILPOINT_FILE="$tmp/hold" \
+    "$MUSTER" work q --ttl 60s --status 127.0.0.1:0 -- true
+wait_for has_status
+port=$(grep -oE '[0-9]+/$' "$tmp/worker.err" | tr -d /)
+wait_for is_told 200 GET /healthz
+: >"$tmp/hold"
+"$MUSTER" enqueue q task >"$tmp/out"
 wait_for is_told '"state":"stuck"' GET /healthz
 told 'stands still' GET /healthz
 told 503 GET /healthz
-head -c 65536 <&"$reader" >"$tmp/out"
+rm "$tmp/hold"
 wait_for is_told '"state":"well"' GET /healthz
 end worker TERM 0
-exec {reader}<&-
 
 start worker env MUSTER_URL="unix://$tmp/nobody" "$MUSTER" work q --status 127.0.0.1:0 --log json -- true
 wait_for has_status

@@ -12,6 +12,7 @@ typedef int failpoint_not_empty; /* ISO C wants something in a file */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 bool failpoint_is_set(const char *script, const char *where)
 {
@@ -21,6 +22,13 @@ bool failpoint_is_set(const char *script, const char *where)
     return set && strncmp(set, wanted, (size_t)len) == 0;
 }
 
+static void hold(void)
+{
+    const char *file = getenv("MUSTER_FAILPOINT_FILE");
+    while (file && access(file, F_OK) == 0)
+        usleep(10000);
+}
+
 void failpoint_pass(const char *script, const char *where)
 {
     static int passed;
@@ -28,7 +36,9 @@ void failpoint_pass(const char *script, const char *where)
     char what[8];
     if (!failpoint_is_set(script, where) || sscanf(getenv("MUSTER_FAILPOINT"), "%*[^:]:%*[^:]:%d:%7s", &n, what) != 2)
         return;
-    if (++passed == n)
+    if (strcmp(what, "hold") == 0)
+        hold();
+    else if (++passed == n)
         raise(strcmp(what, "stop") == 0 ? SIGSTOP : SIGKILL);
 }
 #endif

@@ -9,7 +9,8 @@
  *   after_send     the kernel has the bytes
  *   before_reply   the answer has been read, and nothing has been done with it
  *   after_reply
- * It happens at the N-th passing. WHAT is kill (SIGKILL) or stop (SIGSTOP). In other builds there are no failpoints.
+ * It happens at the N-th passing. WHAT is kill (SIGKILL) or stop (SIGSTOP). Or it is hold: then each passing stands still
+ * for as long as there is the file MUSTER_FAILPOINT_FILE, and other threads go on. In other builds there are no failpoints.
  */
 #ifndef FAILPOINT_H
 #define FAILPOINT_H
