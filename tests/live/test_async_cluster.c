@@ -26,6 +26,7 @@ static void send_some(struct answers *as, int *next, int n)
 
 static void assert_in_order(struct scene *s, size_t least, size_t most)
 {
+    cluster_scene_look_at_owner(s); /* which the nodes may have agreed on since the last look */
     struct redisReply *list = raw(s->server->redis, "LRANGE %s:queues:q 0 -1", s->prefix);
     assert_in_range(list->elements, least, most);
     for (size_t i = 1; i < list->elements; i++)
