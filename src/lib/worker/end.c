@@ -42,16 +42,15 @@ static void note_outcome(struct muster_process *p, enum muster_outcome outcome)
     process_move(p, PROCESS_ENDED);
 }
 
-/* Then it goes back with all the rest, in its place. */
-static bool is_left_behind(const struct muster_process *p)
+bool end_is_leaving(const struct muster_process *p)
 {
-    return p->outcome == MUSTER_GIVE_BACK && (p->worker->stop.drain_is_over || p->served->serving == LEAVING);
+    return p->worker->stop.drain_is_over || p->served->serving == LEAVING;
 }
 
 void end_follows(struct muster_process *p)
 {
     bool can_wait = follow_settle(p);
-    if (is_left_behind(p))
+    if (p->outcome == MUSTER_GIVE_BACK && end_is_leaving(p))
         process_move(p, PROCESS_LEFT);
     else if (can_wait)
         process_move(p, PROCESS_REFUSED);

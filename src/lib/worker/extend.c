@@ -9,7 +9,6 @@
  * queue is left, goes back: it begins from older data.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "protocol/names.h"
@@ -50,15 +49,9 @@ void extend_note(struct muster_process *p, const char *note)
 
 /* ---- data ---- */
 
-/* Its worker or queue is left. */
-static bool must_not_wait(const struct muster_process *p)
-{
-    return p->data_stage == DATA_REFUSED && (p->worker->stop.drain_is_over || p->served->serving == LEAVING);
-}
-
 bool extend_holds(const struct muster_process *p)
 {
-    return p->data && !must_not_wait(p);
+    return p->data && !(p->data_stage == DATA_REFUSED && end_is_leaving(p));
 }
 
 void extend_settle(struct muster_process *p)
@@ -107,7 +100,7 @@ static void refused(struct muster_process *p, int err, const char *text)
 
 struct asked {
     struct muster_worker *worker;
-    char epoch[TOKEN_LEN + 1];
+    struct life life;
     uint64_t token;
     uint64_t number;
 };
@@ -139,7 +132,7 @@ static void on_data_set(const struct redisReply *reply, void *arg)
     struct asked a = *(struct asked *)arg;
     struct muster_worker *w = a.worker;
     free(arg);
-    if (w->state == WORKER_STOPPED || memcmp(a.epoch, w->caller.epoch, sizeof a.epoch) != 0)
+    if (w->state == WORKER_STOPPED || !registration_is_life(w, &a.life))
         return;
     struct muster_process *p = process_find(w, a.token);
     if (p && p->data && p->data_number == a.number)
@@ -155,7 +148,7 @@ static void send_data(struct muster_process *p)
     if (a)
         *a = (struct asked){.worker = w, .token = p->token, .number = p->data_number};
     if (a)
-        memcpy(a->epoch, w->caller.epoch, sizeof a->epoch);
+        a->life = registration_life(w);
     const struct muster_bytes data = {p->data, p->data_len};
     if (a && send_extend(p, NULL, &data, on_data_set, a) == MUSTER_OK) {
         p->data_stage = DATA_SENT;

@@ -92,11 +92,6 @@ bool follow_is_too_large(const struct posting *x, const struct link *link)
 
 /* ---- what was refused ---- */
 
-static bool is_there(const struct posting *x)
-{
-    return x->err == MUSTER_OK || x->err == MUSTER_E_UNCONFIRMED || (posting_is_job(x) && x->err == MUSTER_E_EXISTS);
-}
-
 static bool is_told_by_function(const struct posting *x)
 {
     return x->fn || x->put_fn;
@@ -151,7 +146,7 @@ void follow_end(struct posting *x)
     close_one(x);
     if (w->state == WORKER_STOPPED)
         return;
-    if (is_there(x))
+    if (posting_is_there(x))
         tell_accepted(w, REQUEST_HANDED_ON);
     else
         refuse(x);

@@ -19,7 +19,6 @@
 #include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -168,7 +167,7 @@ static void on_answer(const struct redisReply *reply, void *arg)
 {
     struct muster_worker *w = arg;
     struct script_heard h;
-    bool is_old = memcmp(w->heartbeat.epoch, w->caller.epoch, sizeof w->caller.epoch) != 0;
+    bool is_old = !registration_is_life(w, &w->heartbeat.life);
     w->heartbeat.in_flight = false;
     if (!reply)
         burst_look_again(w);
@@ -207,7 +206,7 @@ static void beat_by_script(struct muster_worker *w)
         h->sent_ms = clock_ms();
         w->probe.knows_time = false;
         script_heartbeat(&c, &w->root, &w->caller, w->sweeps.from, h->is_tenth, queues, n);
-        memcpy(h->epoch, w->caller.epoch, sizeof h->epoch);
+        h->life = registration_life(w);
         h->in_flight = link_script(w->connection.data, &c, on_answer, w) == MUSTER_OK;
         figures_add(&w->figures.heartbeats, h->in_flight);
     }

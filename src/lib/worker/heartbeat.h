@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "protocol/token.h"
+#include "worker/registration.h"
 
 struct event;
 struct muster_worker;
@@ -24,16 +24,16 @@ struct echo_wait {
 };
 
 struct heartbeat {
-    struct event *timer;       /* the next heartbeat, or the next attempt after a refusal */
-    int64_t due_us;            /* when the timer should come */
-    int64_t interval_ms;       /* heartbeat_set_interval() */
-    int64_t sent_ms;           /* when the last one was sent, or the last registration: registration.c */
-    bool in_flight;            /* a heartbeat of either kind */
-    char epoch[TOKEN_LEN + 1]; /* of that one, if it goes by script: it may be answered in another life */
-    uint64_t count;            /* heartbeats so far */
-    unsigned subscription;     /* the pair's, when it was sent */
-    bool must_ask_again;       /* at once: the subscription is another one by now */
-    bool is_tenth;             /* the one in flight goes by script, and notes the queues' names */
+    struct event *timer;   /* the next heartbeat, or the next attempt after a refusal */
+    int64_t due_us;        /* when the timer should come */
+    int64_t interval_ms;   /* heartbeat_set_interval() */
+    int64_t sent_ms;       /* when the last one was sent, or the last registration: registration.c */
+    bool in_flight;        /* a heartbeat of either kind */
+    struct life life;      /* of that one, if it goes by script: it may be answered in another life */
+    uint64_t count;        /* heartbeats so far */
+    unsigned subscription; /* the pair's, when it was sent */
+    bool must_ask_again;   /* at once: the subscription is another one by now */
+    bool is_tenth;         /* the one in flight goes by script, and notes the queues' names */
     struct echo_wait echo;
     uint64_t echo_token; /* the highest token that an echo has named */
 };

@@ -51,7 +51,7 @@ static void end_leaving(struct muster_worker *w, struct served *s, uint64_t last
 struct leaving {
     struct muster_worker *worker;
     struct served *served;
-    char epoch[TOKEN_LEN + 1];
+    struct life life;
 };
 
 static void on_left(const struct redisReply *reply, void *arg)
@@ -61,7 +61,7 @@ static void on_left(const struct redisReply *reply, void *arg)
     struct served *s = l->served;
     uint64_t last_token;
     const char *damaged;
-    bool is_old = memcmp(l->epoch, w->caller.epoch, sizeof l->epoch) != 0;
+    bool is_old = !registration_is_life(w, &l->life);
     free(l);
     if (is_old)
         return;
@@ -90,7 +90,7 @@ static void send_leave(struct muster_worker *w, struct served *s)
     if (!l)
         return;
     *l = (struct leaving){.worker = w, .served = s};
-    memcpy(l->epoch, w->caller.epoch, sizeof l->epoch);
+    l->life = registration_life(w);
     w->caller.hands = worker_capacity(w); /* handlers that still run keep their hands */
     script_leave(&c, &w->root, &w->caller, s->name);
     s->leave_in_flight = link_script(w->connection.data, &c, on_left, l) == MUSTER_OK;

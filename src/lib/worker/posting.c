@@ -44,6 +44,12 @@ bool posting_is_job(const struct posting *posting)
     return posting->put.n > 0;
 }
 
+bool posting_is_there(const struct posting *posting)
+{
+    return posting->err == MUSTER_OK || posting->err == MUSTER_E_UNCONFIRMED ||
+           (posting_is_job(posting) && posting->err == MUSTER_E_EXISTS);
+}
+
 bool posting_is_told(const struct posting *posting)
 {
     return posting->fn || posting->put_fn || posting->answer;

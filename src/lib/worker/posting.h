@@ -42,6 +42,8 @@ struct posting {
 /* A copy. `task` of a job is empty; its `job` and its `put` follow. NULL: out of memory. */
 struct posting *posting_new(struct muster_worker *w, const char *queue, const struct muster_bytes *task);
 bool posting_is_job(const struct posting *posting);
+/* By its answer: it is there. A job may have been before: by the same call, perhaps. */
+bool posting_is_there(const struct posting *posting);
 /* Somebody hears its answer. */
 bool posting_is_told(const struct posting *posting);
 size_t posting_bytes(const struct posting *posting);

@@ -231,6 +231,8 @@ void process_tell_running(struct muster_worker *w, enum muster_stop_reason reaso
 /* ---- end.c ---- */
 /* Its handler has ended. */
 void end_by_handler(struct muster_process *p, enum muster_outcome outcome);
+/* Its worker's drain is over, or its queue is left: what goes back now goes with all the rest, in its place. */
+bool end_is_leaving(const struct muster_process *p);
 /* What its end follows has been answered. */
 void end_follows(struct muster_process *p);
 /* No handler has had it: it goes back. */

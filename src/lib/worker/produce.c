@@ -46,18 +46,12 @@ static struct posting *take_all(struct posting **list, struct posting ***end)
     return all;
 }
 
-/* A job that was put before is there, too: by the same call, perhaps. */
-static bool is_there(const struct posting *posting)
-{
-    return posting->err == MUSTER_OK || (posting_is_job(posting) && posting->err == MUSTER_E_EXISTS);
-}
-
 /* `err` is of those that are there. */
 static void finish_all(struct posting *all, int err)
 {
     while (all) {
         struct posting *next = all->next;
-        if (err != MUSTER_OK && is_there(all))
+        if (err != MUSTER_OK && posting_is_there(all))
             all->err = err;
         posting_finish(all);
         all = next;

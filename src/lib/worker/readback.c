@@ -138,7 +138,7 @@ static void apply(struct muster_worker *w, const struct redisReply *reply, const
 
 struct asked {
     struct muster_worker *worker;
-    char epoch[TOKEN_LEN + 1];
+    struct life life;
 };
 
 static void on_answer(const struct redisReply *reply, void *arg)
@@ -146,7 +146,7 @@ static void on_answer(const struct redisReply *reply, void *arg)
     struct asked *a = arg;
     struct muster_worker *w = a->worker;
     struct script_read read;
-    bool is_old = memcmp(a->epoch, w->caller.epoch, sizeof a->epoch) != 0;
+    bool is_old = !registration_is_life(w, &a->life);
     free(a);
     if (is_old)
         return; /* of a former life */
@@ -185,7 +185,7 @@ void readback_ask(struct muster_worker *w)
     struct asked *a = malloc(sizeof *a);
     if (a) {
         *a = (struct asked){.worker = w};
-        memcpy(a->epoch, w->caller.epoch, sizeof a->epoch);
+        a->life = registration_life(w);
         script_readback(&c, &w->root, &w->caller);
         r->in_flight = link_script(w->connection.data, &c, on_answer, a) == MUSTER_OK;
     }

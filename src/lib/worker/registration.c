@@ -28,6 +28,18 @@ bool registration_is_there(const struct muster_worker *w)
     return w->caller.epoch[0] != '\0';
 }
 
+struct life registration_life(const struct muster_worker *w)
+{
+    struct life life;
+    memcpy(life.epoch, w->caller.epoch, sizeof life.epoch);
+    return life;
+}
+
+bool registration_is_life(const struct muster_worker *w, const struct life *life)
+{
+    return memcmp(life->epoch, w->caller.epoch, sizeof life->epoch) == 0;
+}
+
 /* ---- beginning ---- */
 
 static void registered(struct muster_worker *w, const struct script_started *started)

@@ -8,7 +8,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "protocol/token.h"
+
 struct muster_worker;
+
+/* A life of the id. Each call that is about one keeps it: its answer means nothing in another. */
+struct life {
+    char epoch[TOKEN_LEN + 1];
+};
 
 struct registration {
     /* Of `start`, kept until it has succeeded, so that asking again is the same call; empty: the next one draws it. */
@@ -30,6 +37,9 @@ struct resuming {
 };
 
 bool registration_is_there(const struct muster_worker *w);
+/* This one; all zeros: there is none. Is it still that one? */
+struct life registration_life(const struct muster_worker *w);
+bool registration_is_life(const struct muster_worker *w, const struct life *life);
 /* Registers, if both connections are ready. */
 void registration_begin(struct muster_worker *w);
 /* A call was answered E_GONE: the registration is gone. The worker loses all its processes; it registers again, or

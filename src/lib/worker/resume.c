@@ -9,7 +9,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "protocol/script_worker.h"
@@ -60,7 +59,7 @@ static void apply(struct muster_worker *w, const struct redisReply *reply, const
 
 struct asked {
     struct muster_worker *worker;
-    char epoch[TOKEN_LEN + 1];
+    struct life life;
 };
 
 static void on_taken_up(const struct redisReply *reply, void *arg)
@@ -69,7 +68,7 @@ static void on_taken_up(const struct redisReply *reply, void *arg)
     struct muster_worker *w = a->worker;
     struct script_taken_up taken;
     const char *damaged = NULL;
-    bool is_old = memcmp(a->epoch, w->caller.epoch, sizeof a->epoch) != 0;
+    bool is_old = !registration_is_life(w, &a->life);
     free(a);
     if (is_old)
         return; /* of another life */
@@ -105,7 +104,7 @@ void resume_go_on(struct muster_worker *w)
     struct asked *a = malloc(sizeof *a);
     if (queues && a) {
         *a = (struct asked){.worker = w};
-        memcpy(a->epoch, w->caller.epoch, sizeof a->epoch);
+        a->life = registration_life(w);
         script_take_up(&c, &w->root, &w->caller, queues, n);
         r->in_flight = link_script(w->connection.data, &c, on_taken_up, a) == MUSTER_OK;
     }

@@ -79,14 +79,14 @@ static int serve_add(struct muster_worker *w, const char *queue, int limit, stru
 struct announcement {
     struct muster_worker *worker;
     struct served *served;
-    char epoch[TOKEN_LEN + 1];
+    struct life life;
 };
 
 static void on_announced(const struct redisReply *reply, void *arg)
 {
     struct announcement *a = arg;
     struct muster_worker *w = a->worker;
-    bool is_old = memcmp(a->epoch, w->caller.epoch, sizeof a->epoch) != 0;
+    bool is_old = !registration_is_life(w, &a->life);
     struct served *s = a->served;
     free(a);
     if (is_old)
@@ -113,7 +113,7 @@ static void announce(struct muster_worker *w, struct served *s)
         return;
     a->worker = w;
     a->served = s;
-    memcpy(a->epoch, w->caller.epoch, sizeof a->epoch);
+    a->life = registration_life(w);
     script_serve(&c, &w->root, &w->caller, &(struct script_queue){s->name, s->limit}, w->hands);
     s->announcing = link_script(w->connection.data, &c, on_announced, a) == MUSTER_OK;
     command_clear(&c);

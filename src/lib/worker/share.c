@@ -185,8 +185,8 @@ static void drop_given_up(struct share *share, size_t n)
 struct asked {
     struct muster_worker *worker;
     struct served *served;
-    char epoch[TOKEN_LEN + 1];
-    unsigned life;
+    struct life life;
+    unsigned queue_life;
     size_t n_given_up;
     size_t n_offered;
 };
@@ -216,7 +216,7 @@ static void on_answer(const struct redisReply *reply, void *arg)
     struct script_shared answer;
     const char *damaged = NULL;
     free(arg);
-    if (memcmp(a.epoch, w->caller.epoch, sizeof a.epoch) != 0 || a.life != a.served->share.life)
+    if (!registration_is_life(w, &a.life) || a.queue_life != a.served->share.life)
         return;
     a.served->share.in_flight = false;
     a.served->share.asks_again = true; /* unless the answer says otherwise */
@@ -284,8 +284,8 @@ static void ask(struct muster_worker *w, struct served *s)
     const char **tokens = list_offers(w, s, &n);
     if (a && tokens) {
         *a = (struct asked){
-            .worker = w, .served = s, .life = share->life, .n_given_up = share->n_given_up, .n_offered = n};
-        memcpy(a->epoch, w->caller.epoch, sizeof a->epoch);
+            .worker = w, .served = s, .queue_life = share->life, .n_given_up = share->n_given_up, .n_offered = n};
+        a->life = registration_life(w);
         script_share(&c, &w->root, &w->caller,
                      &(struct script_share){.queue = s->name,
                                             .was_unheard = share->was_unheard,

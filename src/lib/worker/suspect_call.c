@@ -4,7 +4,6 @@
  * all. When each is called for is in suspect.c.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -12,7 +11,7 @@
 
 struct asked {
     struct muster_worker *worker;
-    char epoch[TOKEN_LEN + 1];
+    struct life life;
     uint64_t token;
     size_t n_beside;
     enum script_alone what;
@@ -91,7 +90,7 @@ static void on_answer(const struct redisReply *reply, void *arg)
     struct muster_process *p = process_find(w, a.token);
     free(arg);
     w->suspects.in_flight = false;
-    if (memcmp(a.epoch, w->caller.epoch, sizeof a.epoch) != 0) {
+    if (!registration_is_life(w, &a.life)) {
         round_due(w); /* of another life: now this one can ask */
         return;
     }
@@ -134,7 +133,7 @@ void suspect_ask(struct muster_process *p, enum script_alone what)
     w->suspects.is_refused = true;
     if (a && names) {
         *a = (struct asked){.worker = w, .token = p->token, .n_beside = process_count(w, IS_RUNNING), .what = what};
-        memcpy(a->epoch, w->caller.epoch, sizeof a->epoch);
+        a->life = registration_life(w);
         script_begin_alone(&c, &w->root, &w->caller,
                            &(struct script_begin_alone){.queue = p->served->name,
                                                         .token = p->token_text,

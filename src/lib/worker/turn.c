@@ -27,7 +27,6 @@
 
 #include <event2/event.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "base/timer.h"
@@ -46,7 +45,7 @@
 
 struct turn {
     struct muster_worker *worker;
-    char epoch[TOKEN_LEN + 1];
+    struct life life;
     int want;
     struct served **served; /* by place in the call */
     size_t n_served;
@@ -195,7 +194,7 @@ static void on_turned(const struct redisReply *reply, void *arg)
     w->turns.in_flight--;
     w->turns.takes_in_flight -= t->want;
     count_looks(t, -1);
-    if (memcmp(t->epoch, w->caller.epoch, sizeof t->epoch) != 0) {
+    if (!registration_is_life(w, &t->life)) {
         free_turn(t); /* of a former life: its processes are gone */
         round_due(w);
         return;
@@ -276,7 +275,7 @@ static int send_turn(struct muster_worker *w, struct turn *t, enum script_ends h
         return MUSTER_E_NOMEM;
     t->look = turns->look;
     t->looked_at = turns->looked_at;
-    memcpy(t->epoch, w->caller.epoch, sizeof t->epoch);
+    t->life = registration_life(w);
     t->worker = w;
     w->caller.hands = worker_capacity(w);
     script_turn(&c, &w->root, &w->caller,
