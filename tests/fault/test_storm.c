@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "live_worker.h"
+#include "random.h"
 
 enum { N_QUEUES = 3, TTL_MS = 1500, SECONDS = 15, TASKS_MAX = 200000 };
 
@@ -45,11 +46,10 @@ static struct storm {
 
 static unsigned draw(unsigned n)
 {
-    static _Thread_local unsigned seed;
-    if (!seed)
-        seed = (unsigned)(uintptr_t)&seed ^ (unsigned)now_ms();
-    seed = seed * 1103515245 + 12345;
-    return (seed >> 16) % n;
+    static _Thread_local struct random numbers;
+    if (numbers.state == 0)
+        numbers = random_from((uint64_t)now_ms() ^ (uintptr_t)&numbers);
+    return (unsigned)random_below(&numbers, n);
 }
 
 /* ---- what is done ---- */

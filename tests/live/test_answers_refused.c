@@ -9,8 +9,6 @@
 #include "hostile_server.h"
 #include "script_world.h"
 
-#define LEASED_MAX 64
-
 static const char *const refusals[] = {
     "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n",
     "-NOPERM this user has no permissions to run that command\r\n",
@@ -23,7 +21,6 @@ struct stage {
     struct script_world world;
     struct hostile_server redis;
     struct muster_client *client;
-    char leased[LEASED_MAX];
 };
 
 static struct stage *begin(struct scene *s)
@@ -32,7 +29,6 @@ static struct stage *begin(struct scene *s)
     t = (struct stage){.scene = s};
     script_world_make(&t.world, s);
     script_world_keep(&t.world);
-    snprintf(t.leased, sizeof t.leased, ".lease:%s:q", t.world.leased);
     hostile_server_start(&t.redis, s->server->dir, &(struct hostile_spec){.relay_to = s->server->socket});
     const struct muster_client_options o = {.size = sizeof o, .url = t.redis.url, .prefix = s->prefix};
     assert_ok(muster_client_new(&t.client, &o));
@@ -97,7 +93,7 @@ static bool refuse_one(struct stage *t, const struct blocking_call *call, uint64
     script_world_restore(&t->world);
     snprintf(t->redis.counts->refusal, sizeof t->redis.counts->refusal, "%s", refusal);
     t->redis.counts->refuses_in = nth;
-    (void)call->run(t->client, t->leased);
+    (void)call->run(t->client, t->world.process);
     bool was_refused = atomic_exchange(&t->redis.counts->refuses_in, 0) == 0;
     assert_own_answers(t, call->name, nth, refusal);
     return was_refused;

@@ -11,14 +11,11 @@
 #include "hostile_server.h"
 #include "script_world.h"
 
-#define LEASED_MAX 64
-
 struct stage {
     struct scene *scene;
     struct script_world world;
     struct hostile_server redis;
     struct muster_client *client;
-    char leased[LEASED_MAX];
 };
 
 static void begin(struct stage *t, struct scene *s, const char *parameters)
@@ -28,7 +25,6 @@ static void begin(struct stage *t, struct scene *s, const char *parameters)
     script_world_make(&t->world, s);
     raw_do(s->server->redis, "HSET %s:queue:q listen 99999999999999", s->prefix); /* what is pushed is told */
     script_world_keep(&t->world);
-    snprintf(t->leased, sizeof t->leased, ".lease:%s:q", t->world.leased);
     hostile_server_start(&t->redis, s->server->dir, &(struct hostile_spec){.relay_to = s->server->socket});
     snprintf(url, sizeof url, "%s%s", t->redis.url, parameters);
     const struct muster_client_options o = {.size = sizeof o, .url = url, .prefix = s->prefix};
@@ -53,7 +49,7 @@ struct flight {
 static void *fly(void *arg)
 {
     struct flight *f = arg;
-    f->err = f->call->run(f->stage->client, f->stage->leased);
+    f->err = f->call->run(f->stage->client, f->stage->world.process);
     atomic_store(&f->has_returned, true);
     return NULL;
 }
@@ -91,7 +87,7 @@ static void make_busy(struct stage *t, const struct blocking_call *call)
     if (strcmp(call->name, "muster_task_enqueue") != 0)
         return;
     script_world_restore(&t->world);
-    (void)call->run(t->client, t->leased);
+    (void)call->run(t->client, t->world.process);
 }
 
 static void interrupt_each(struct scene *s, const char *parameters)

@@ -16,13 +16,10 @@
 
 /* Long enough to be told twice that somebody listens (three seconds apart). */
 #define FLIGHT_MS 4000
-#define LEASED_MAX 64
-
 struct caller {
     struct scene *scene;
     struct script_world world;
     struct muster_client *client;
-    char leased[LEASED_MAX]; /* a process under a lease */
 };
 
 static struct caller *begin(struct scene *s)
@@ -31,7 +28,6 @@ static struct caller *begin(struct scene *s)
     c = (struct caller){.scene = s};
     script_world_make(&c.world, s);
     script_world_keep(&c.world);
-    snprintf(c.leased, sizeof c.leased, ".lease:%s:q", c.world.leased);
     return &c;
 }
 
@@ -56,7 +52,7 @@ static void call_all(struct caller *c, const char *how, char role)
 {
     for (size_t i = 0; i < n_blocking_calls; i++) {
         script_world_restore(&c->world);
-        int err = blocking_calls[i].run(c->client, c->leased);
+        int err = blocking_calls[i].run(c->client, c->world.process);
         assert_words(c, blocking_calls[i].name, err, how);
         if (role && (err == MUSTER_E_DENIED) != !strchr(blocking_calls[i].roles, role))
             fail_msg("%s, %s: %s", blocking_calls[i].name, how, muster_err_name(err));
@@ -119,7 +115,7 @@ static void every_call_answers_in_words_on_a_full_redis(void **state)
         raw_do(redis, "CONFIG SET maxmemory 0");
         script_world_restore(&c->world);
         raw_do(redis, "CONFIG SET maxmemory 1");
-        assert_words(c, blocking_calls[i].name, blocking_calls[i].run(c->client, c->leased), "full");
+        assert_words(c, blocking_calls[i].name, blocking_calls[i].run(c->client, c->world.process), "full");
     }
     raw_do(redis, "CONFIG SET maxmemory 0");
     script_world_restore(&c->world);

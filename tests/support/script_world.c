@@ -114,6 +114,7 @@ void script_world_make(struct script_world *world, struct scene *s)
     scene_enqueue_n(s, "q", "leased", 2);
     assert_ok(script_does(s, SCRIPT_TAKE, "q", "2", "60000", "0", "0123456789abcdef:1", "0", "holder"));
     token_of_task(s, ".lease", "q", "leased0", world->leased);
+    snprintf(world->process, sizeof world->process, ".lease:%s:q", world->leased);
     assert_ok(script_does(s, SCRIPT_EXTEND, ".lease", world->leased, "q", "", "1", "half"));
     scene_enqueue(s, "q", "died with");
     put_job(s, "died with", "data", "d");

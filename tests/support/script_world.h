@@ -20,6 +20,7 @@ struct script_world {
     struct scene *s;
     struct acting_worker w, dead, heir;
     char cancelled[12], held[12], leased[12], held_job[12], leased_job[12], keyed_job[12], made_job[12];
+    char process[24]; /* the id of the task under a lease */
 };
 
 void script_world_make(struct script_world *world, struct scene *s);
