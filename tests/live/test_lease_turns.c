@@ -3,8 +3,8 @@
  * Callers that wait for work under a lease take turns: the one that has waited longest is next. So they end up with
  * equal shares.
  */
-#include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,57 +159,101 @@ static void who_waits_no_longer_has_no_turn(void **state)
 
 /* ---- shares ---- */
 
-enum { EQUALS = 4, IN_FLIGHT = EQUALS / 2, TASKS = 10000 };
+enum { EQUALS = 4, IN_FLIGHT = EQUALS / 2, TASKS = 400 };
 
-static atomic_int n_done;
-
-struct taker {
-    struct muster_client *client;
-    pthread_t thread;
-    int ran;
+struct equals {
+    struct scene *scene;
+    struct taker {
+        struct equals *all;
+        struct muster_client *client;
+        pthread_t thread;
+        sem_t may_finish;
+        int ran;
+    } takers[EQUALS];
+    _Atomic(struct taker *) order[TASKS + EQUALS]; /* who took the n-th task */
+    atomic_int n_taken;
+    atomic_bool is_over;
 };
 
 static int work(const struct muster_process_info *info, void *arg)
 {
     struct taker *t = arg;
-    poll(NULL, 0, 2);
+    atomic_store(&t->all->order[atomic_fetch_add(&t->all->n_taken, 1)], t);
+    sem_wait(&t->may_finish);
     assert_ok(muster_lease_finish(t->client, info->id, NULL));
-    t->ran++;
-    atomic_fetch_add(&n_done, 1);
     return 0;
 }
 
 static void *take_all(void *arg)
 {
     struct taker *t = arg;
-    while (atomic_load(&n_done) < TASKS)
-        (void)!muster_lease_take(t->client, "q", 1, A_MINUTE, 1000, work, t);
+    for (; !atomic_load(&t->all->is_over); t->ran++)
+        assert_ok(muster_lease_take(t->client, "q", 1, A_MINUTE, LONG_WAIT, work, t));
     return NULL;
 }
 
+static void start_equals(struct equals *e)
+{
+    for (int i = 0; i < EQUALS; i++) {
+        struct taker *t = &e->takers[i];
+        t->all = e;
+        t->client = scene_client(e->scene);
+        sem_init(&t->may_finish, 0, 0);
+        pthread_create(&t->thread, NULL, take_all, t);
+    }
+}
+
+struct nth {
+    struct equals *all;
+    int n;
+};
+
+static bool is_taken(void *arg)
+{
+    const struct nth *t = arg;
+    return atomic_load(&t->all->order[t->n]) != NULL;
+}
+
+/* The next task goes to one of those that wait, and then the one that has worked longest is done. */
+static void step(struct equals *e, int n)
+{
+    struct scene *s = e->scene;
+    const int n_held = n < IN_FLIGHT ? n : IN_FLIGHT;
+    raw_await(s->server->redis, NULL, EQUALS - n_held, "ZCARD %s:takers:q", s->prefix);
+    scene_enqueue(s, "q", "t");
+    wait_until(is_taken, &((struct nth){e, n}), SOON_MS);
+    if (n >= IN_FLIGHT)
+        sem_post(&atomic_load(&e->order[n - IN_FLIGHT])->may_finish);
+}
+
+/* All go on, and each takes one more, to see that it is over. */
+static void end_equals(struct equals *e)
+{
+    raw_await(e->scene->server->redis, NULL, EQUALS - IN_FLIGHT, "ZCARD %s:takers:q", e->scene->prefix);
+    atomic_store(&e->is_over, true);
+    for (int i = 0; i < EQUALS; i++)
+        sem_post(&e->takers[i].may_finish);
+    scene_enqueue_n(e->scene, "q", "t", EQUALS - IN_FLIGHT);
+    for (int i = 0; i < EQUALS; i++) {
+        pthread_join(e->takers[i].thread, NULL);
+        sem_destroy(&e->takers[i].may_finish);
+        muster_client_free(e->takers[i].client);
+    }
+}
+
+/* Each work lasts as many tasks as the others', not as long: how the machine shares its time among threads does not
+ * count. */
 static void at_half_load_equals_take_equally_many(void **state)
 {
-    struct scene *s = *state;
-    struct taker t[EQUALS] = {0};
+    struct equals e = {.scene = *state};
+    start_equals(&e);
+    for (int n = 0; n < TASKS; n++)
+        step(&e, n);
+    end_equals(&e);
     for (int i = 0; i < EQUALS; i++) {
-        t[i].client = scene_client(s);
-        pthread_create(&t[i].thread, NULL, take_all, &t[i]);
+        print_message("    taker %d: %d\n", i, e.takers[i].ran);
+        assert_in_range(e.takers[i].ran, TASKS / EQUALS * 95 / 100, TASKS / EQUALS * 105 / 100);
     }
-    for (int put = 0; put < TASKS;) {
-        if (put - atomic_load(&n_done) >= IN_FLIGHT) {
-            poll(NULL, 0, 1);
-            continue;
-        }
-        scene_enqueue(s, "q", "t");
-        put++;
-    }
-    for (int i = 0; i < EQUALS; i++) {
-        pthread_join(t[i].thread, NULL);
-        muster_client_free(t[i].client);
-        print_message("    taker %d: %d\n", i, t[i].ran);
-    }
-    for (int i = 0; i < EQUALS; i++)
-        assert_in_range(t[i].ran, TASKS / EQUALS * 95 / 100, TASKS / EQUALS * 105 / 100);
 }
 
 int main(int argc, char **argv)
