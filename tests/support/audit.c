@@ -56,7 +56,7 @@ static bool is_explained(struct scene *s, const struct run *runs, size_t n)
     }
     const char *worker = runs[0].e->worker;
     return journal_find(s->journal, runs[0].at, JOURNAL_EVENT, MUSTER_EVENT_LOST, worker, NULL) ||
-           was_swept(s, runs[0].at, worker);
+           journal_find(s->journal, runs[0].at, JOURNAL_KILL, -1, worker, NULL) || was_swept(s, runs[0].at, worker);
 }
 
 static size_t token_len(const struct run *runs, size_t n)

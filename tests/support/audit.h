@@ -6,7 +6,8 @@
  *   - Each due task has finished at least once.
  *   - No token was started twice.
  *   - All runs of a task but one are explained: its end was reported as uncounted, it was told to stop, or its worker
- *     lost its registration, or was swept, after it had begun.
+ *     lost its registration, was killed by the test, or was swept, after it had begun. (Who sweeps may not hear that he
+ *     did.)
  */
 #ifndef AUDIT_H
 #define AUDIT_H

@@ -92,6 +92,13 @@ void journal_event(struct journal *j, struct muster_worker *w, const struct must
     atomic_store(&e->written, 1);
 }
 
+void journal_kill(struct journal *j, const char *worker)
+{
+    struct journal_entry *e = claim(j, JOURNAL_KILL, 0);
+    snprintf(e->worker, sizeof e->worker, "%s", worker);
+    atomic_store(&e->written, 1);
+}
+
 size_t journal_size(struct journal *j)
 {
     size_t n = atomic_load(&j->n);

@@ -16,7 +16,8 @@
 enum journal_kind {
     JOURNAL_START, /* a handler began */
     JOURNAL_END,   /* it ended with outcome `what` */
-    JOURNAL_EVENT  /* event `what` with `err` */
+    JOURNAL_EVENT, /* event `what` with `err` */
+    JOURNAL_KILL   /* the test killed the worker */
 };
 
 /* `task` holds the beginning of the task, ended by a NUL; `task_len` is its true length. */
@@ -39,6 +40,9 @@ void journal_close(struct journal *j);
  * and that the program has ended. Otherwise 0. */
 void journal_process(struct journal *j, enum journal_kind kind, int what, struct muster_process *p);
 void journal_event(struct journal *j, struct muster_worker *w, const struct muster_event *e, uint64_t token);
+
+/* Called by the test. */
+void journal_kill(struct journal *j, const char *worker);
 
 /*
  * The first entry from position `from` on that fits, or NULL. `worker` and `task` NULL and `what` -1 fit all.

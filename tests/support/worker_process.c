@@ -80,6 +80,7 @@ struct worker_process *worker_process_start(struct scene *s, const struct worker
     if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends))
         fail_msg("no socket pair");
     snprintf(w->id, sizeof w->id, "%s", spec->id);
+    w->journal = s->journal;
     w->pid = child_fork();
     if (w->pid == 0) {
         close(ends[1]);
@@ -134,6 +135,7 @@ void worker_process_kill(struct worker_process *w)
     if (!w->pid)
         return;
     child_kill(&w->pid);
+    journal_kill(w->journal, w->id);
     has_ended(w);
 }
 

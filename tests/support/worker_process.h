@@ -13,6 +13,7 @@
 /* `pid` is 0 once it has been killed or reaped. */
 struct worker_process {
     struct worker_process *next;
+    struct journal *journal;
     pid_t pid;
     int orders;
     char id[MUSTER_WORKER_ID_MAX + 1];
