@@ -20,13 +20,14 @@
 #include "child.h"
 #include "fault_crew.h"
 #include "invariant.h"
+#include "slow.h"
 
 #define PLACES 5
 /* A round of this many cancels nearly fills the journal. */
 #define CANCELS 5000
 #define ROUNDS 2
 #define TASKS_MAX (3 * CANCELS)
-#define TTL_MS 900
+#define TTL_MS slow_ms(900)
 #define KILL_EVERY_MS 500
 /* Enqueueing goes on while fewer tasks wait; a cancel hits one of the last REACH tasks. */
 #define BACKLOG 60

@@ -11,9 +11,10 @@
 #include <string.h>
 
 #include "invariant.h"
+#include "slow.h"
 #include "worker_process.h"
 
-#define SLACK_MS 3000
+#define SLACK_MS slow_ms(3000)
 #define WAITING 3
 
 /* Beginning 10 000 tasks keeps a loop from its heartbeats for a while. */

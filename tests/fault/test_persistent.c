@@ -18,13 +18,14 @@
 
 #include "invariant.h"
 #include "owner_sampler.h"
+#include "slow.h"
 #include "worker_process.h"
 
 #define PLACES 10
 #define TASKS 200
 #define HANDS 40
 #define FROZEN_MAX 3
-#define TTL_MS 900
+#define TTL_MS slow_ms(900)
 #define HEARTBEAT_MS (TTL_MS / 3)
 /* A pause holds back what has no owner. */
 #define PAUSE_MAX_MS 400

@@ -14,16 +14,17 @@
 #include <unistd.h>
 
 #include "invariant.h"
+#include "slow.h"
 #include "worker_process.h"
 
 #define HOLDERS 3
 #define WORKERS (2 * HOLDERS)
 #define WAITING 20
 #define BEFORE 500
-#define TTL_MS 900
-#define STATE_MS 2000
-#define BACK_MS 2000
-#define SLACK_MS 2000
+#define TTL_MS slow_ms(900)
+#define STATE_MS slow_ms(2000)
+#define BACK_MS slow_ms(2000)
+#define SLACK_MS slow_ms(2000)
 
 /* `blocking` is a second connection, for a command that is answered when the state is over. */
 struct bench {

@@ -12,12 +12,13 @@
 #include "fake_server.h"
 #include "protocol/lua_scripts.h"
 #include "proxy.h"
+#include "slow.h"
 #include "taken.h"
 
 #define TIMEOUT_MS 700
 #define LONG_MS 20000
 /* For a machine that is busy with other things. */
-#define SLACK_MS 5000
+#define SLACK_MS slow_ms(5000)
 
 static int64_t length_of(struct scene *s, const char *queue)
 {

@@ -9,13 +9,14 @@
 
 #include "answers.h"
 #include "proxy.h"
+#include "slow.h"
 #include "taken.h"
 
 #define LONG_MS 20000
 #define AN_HOUR 3600000
 #define A_MINUTE 60000
 /* Well below the time after which a waiting take looks by itself. */
-#define AT_ONCE_MS 2500
+#define AT_ONCE_MS slow_ms(2500)
 #define TAKES 20
 
 struct waiter {

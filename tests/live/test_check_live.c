@@ -16,9 +16,10 @@
 #include "invariant.h"
 #include "live_worker.h"
 #include "script_call.h"
+#include "slow.h"
 #include "worker_process.h"
 
-#define TTL_MS 300
+#define TTL_MS slow_ms(300)
 #define ROUNDS 60
 #define TASKS 20
 
@@ -56,13 +57,18 @@ static struct looker *start_looker(struct scene *s)
 
 /* ---- the live system ---- */
 
-static const struct worker_spec busy = {
-    .ttl_ms = TTL_MS, .hands = 3, .prefetch = 2, .answer = MUSTER_FINISH, .queues = {{"q", 2}, {"other", 0}}};
+static const struct worker_spec *busy(void)
+{
+    static struct worker_spec spec;
+    spec = (struct worker_spec){
+        .ttl_ms = TTL_MS, .hands = 3, .prefetch = 2, .answer = MUSTER_FINISH, .queues = {{"q", 2}, {"other", 0}}};
+    return &spec;
+}
 
 static struct worker_process *start_busy(struct scene *s, const char *stem, int number)
 {
     char id[16];
-    struct worker_spec spec = busy;
+    struct worker_spec spec = *busy();
     snprintf(id, sizeof id, "%s%d", stem, number);
     spec.id = id;
     return worker_process_start(s, &spec);
@@ -72,7 +78,7 @@ static struct worker_process *start_busy(struct scene *s, const char *stem, int 
 static struct worker_process *start_victim(struct scene *s, int number)
 {
     char id[16];
-    struct worker_spec spec = busy;
+    struct worker_spec spec = *busy();
     snprintf(id, sizeof id, "victim%d", number % 3);
     spec.id = id;
     spec.answer = MUSTER_LATER;

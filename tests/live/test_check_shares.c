@@ -9,9 +9,10 @@
 #include "checked.h"
 #include "damage.h"
 #include "live_worker.h"
+#include "slow.h"
 
 #define AN_HOUR 3600000
-#define TTL_MS 600
+#define TTL_MS slow_ms(600)
 
 /* ---- a queue in which two of four are to move; nothing does so by itself for an hour ---- */
 

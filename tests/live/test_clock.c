@@ -9,12 +9,13 @@
 #include "base/format.h"
 #include "live_worker.h"
 #include "script_call.h"
+#include "slow.h"
 #include "worker_process.h"
 
-#define TTL_MS 600
+#define TTL_MS slow_ms(600)
 #define HEARTBEAT_MS (TTL_MS / 3)
 /* For a machine that is busy with other tests. */
-#define SLACK_MS 2000
+#define SLACK_MS slow_ms(2000)
 #define DAY_MS 86400000
 #define STEP_MS 3600000
 

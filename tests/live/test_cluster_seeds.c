@@ -12,9 +12,10 @@
 #include "cluster_scene.h"
 #include "live_worker.h"
 #include "proxy.h"
+#include "slow.h"
 #include "taken.h"
 
-#define TTL_MS 1500
+#define TTL_MS slow_ms(1500)
 
 struct seed {
     struct proxy proxy;

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "live_worker.h"
+#include "slow.h"
 
-#define TTL_MS 300
+#define TTL_MS slow_ms(300)
 #define MANY 50
 
 static struct redis_server master, replica;

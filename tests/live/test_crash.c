@@ -11,11 +11,12 @@
 #include <string.h>
 
 #include "live_worker.h"
+#include "slow.h"
 #include "worker_process.h"
 
-#define TTL_MS 900
+#define TTL_MS slow_ms(900)
 #define HEARTBEAT_MS (TTL_MS / 3)
-#define SLACK_MS 2000
+#define SLACK_MS slow_ms(2000)
 
 static struct worker_process *holder(struct scene *s, const char *id, int hands)
 {

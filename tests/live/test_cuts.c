@@ -15,12 +15,13 @@
 #include "live_worker.h"
 #include "protocol/lua_scripts.h"
 #include "proxy.h"
+#include "slow.h"
 #include "worker_process.h"
 
-#define TTL_MS 600
+#define TTL_MS slow_ms(600)
 #define HEARTBEAT_MS (TTL_MS / 3)
-#define BACK_MS 2000
-#define SLACK_MS 2000
+#define BACK_MS slow_ms(2000)
+#define SLACK_MS slow_ms(2000)
 #define WORKERS 4
 #define CUTS 100
 #define BATCH 10

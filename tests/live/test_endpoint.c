@@ -11,10 +11,11 @@
 #include "endpoint_scene.h"
 #include "hearing.h"
 #include "live_worker.h"
+#include "slow.h"
 #include "taken.h"
 
 #define TASKS 20
-#define TTL_MS 1500
+#define TTL_MS slow_ms(1500)
 
 /* ---- a worker ---- */
 

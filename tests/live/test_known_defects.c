@@ -23,9 +23,10 @@
 #include <string.h>
 
 #include "live_worker.h"
+#include "slow.h"
 #include "worker_process.h"
 
-#define TTL_MS 900
+#define TTL_MS slow_ms(900)
 #define AN_HOUR 3600000
 
 static struct live_worker *holder(struct scene *s, const char *id, const char *queue, int ttl_ms)

@@ -11,6 +11,7 @@
 #include "checked.h"
 #include "invariant.h"
 #include "script_call.h"
+#include "slow.h"
 #include "taken.h"
 #include "worker_process.h"
 
@@ -199,7 +200,7 @@ static void the_first_worker_is_no_witness(void **state)
 
 /* ---- a Redis that stands still ---- */
 
-#define SHORT_TTL_MS 600
+#define SHORT_TTL_MS slow_ms(600)
 #define STALL_MS (3 * SHORT_TTL_MS)
 
 static bool is_past(void *at_ms)

@@ -11,6 +11,7 @@
 
 #include "live_worker.h"
 #include "proxy.h"
+#include "slow.h"
 #include "taken.h"
 
 #define A_MINUTE 60000
@@ -77,7 +78,7 @@ static struct waiter end(struct waiter *w, int deadline_ms)
 }
 
 /* He must be woken: what he would see by himself, when he next renews, comes later than this. */
-#define WOKEN_MS 3000
+#define WOKEN_MS slow_ms(3000)
 
 static void assert_gets(struct waiter *w, const char *task, int deadline_ms)
 {

@@ -9,9 +9,10 @@
 #include "checked.h"
 #include "job_look.h"
 #include "live_worker.h"
+#include "slow.h"
 #include "worker_process.h"
 
-#define TTL_MS 300
+#define TTL_MS slow_ms(300)
 
 static const char *const texts[] = {"abc",
                                     "''",

@@ -10,8 +10,9 @@
 #include "invariant.h"
 #include "live_worker.h"
 #include "script_call.h"
+#include "slow.h"
 
-#define TTL_MS 400
+#define TTL_MS slow_ms(400)
 #define HOUR "3600000"
 
 static size_t events(struct scene *s, enum muster_event_type type)

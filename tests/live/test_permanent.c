@@ -12,8 +12,9 @@
 
 #include "invariant.h"
 #include "live_worker.h"
+#include "slow.h"
 
-#define TTL_MS 300
+#define TTL_MS slow_ms(300)
 
 /* The worker "rock" and its loop. */
 struct rock {

@@ -14,9 +14,10 @@
 #include "invariant.h"
 #include "live_worker.h"
 #include "script_call.h"
+#include "slow.h"
 #include "worker_process.h"
 
-#define TTL_MS 300
+#define TTL_MS slow_ms(300)
 
 static struct live_worker *watch(struct scene *s)
 {

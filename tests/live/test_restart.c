@@ -14,10 +14,11 @@
 #include "base/format.h"
 #include "fake_server.h"
 #include "live_worker.h"
+#include "slow.h"
 
 /* "By themselves": within 2 s of Redis accepting again, and slack for a busy machine. */
-#define BACK_MS 2000
-#define SLACK_MS 2000
+#define BACK_MS slow_ms(2000)
+#define SLACK_MS slow_ms(2000)
 
 static const struct way {
     const char *name;

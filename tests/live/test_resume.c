@@ -13,9 +13,10 @@
 #include "invariant.h"
 #include "live_worker.h"
 #include "script_call.h"
+#include "slow.h"
 #include "worker_process.h"
 
-#define TTL_MS 300
+#define TTL_MS slow_ms(300)
 
 struct again {
     int hands, prefetch, burst;
@@ -57,8 +58,13 @@ static struct live_worker *resume(struct scene *s, int hands, const char *const 
 static const char *const q_only[] = {"q", NULL};
 static const char *const q_and_r[] = {"q", "r", NULL};
 
-static const struct worker_spec first_life = {
-    .id = "phoenix", .ttl_ms = TTL_MS, .hands = 5, .answer = MUSTER_LATER, .queues = {{"q", 0}, {"r", 0}}};
+static const struct worker_spec *first_life(void)
+{
+    static struct worker_spec spec;
+    spec = (struct worker_spec){
+        .id = "phoenix", .ttl_ms = TTL_MS, .hands = 5, .answer = MUSTER_LATER, .queues = {{"q", 0}, {"r", 0}}};
+    return &spec;
+}
 
 /* Its liveness key is gone, and its time in the registry is past: from now on its id may start again. */
 static void await_end_of_life(struct scene *s)
@@ -74,7 +80,7 @@ static void await_end_of_life(struct scene *s)
 /* The first life takes `n` tasks "old0", ... of q, and dies. */
 static void die_holding(struct scene *s, int n)
 {
-    struct live_worker *w = live_worker_idle(s, &first_life);
+    struct live_worker *w = live_worker_idle(s, first_life());
     scene_enqueue_n(s, "q", "old", n);
     scene_await_starts(s, (size_t)n);
     live_worker_free(s, w);
@@ -170,7 +176,7 @@ static void each_queue_keeps_its_own(void **state)
 {
     struct scene *s = *state;
     scene_suspect_nothing(s);
-    struct live_worker *w = live_worker_idle(s, &first_life);
+    struct live_worker *w = live_worker_idle(s, first_life());
     scene_enqueue_n(s, "q", "a", 2);
     scene_enqueue_n(s, "r", "b", 3);
     scene_await_starts(s, 5);
@@ -195,7 +201,7 @@ static void what_a_resumed_life_does_not_serve_goes_back_at_once_and_is_told(voi
 {
     struct scene *s = *state;
     scene_suspect_nothing(s);
-    struct live_worker *w = live_worker_idle(s, &first_life);
+    struct live_worker *w = live_worker_idle(s, first_life());
     scene_enqueue(s, "q", "a");
     scene_enqueue_n(s, "r", "b", 2);
     scene_await_starts(s, 3);
@@ -263,7 +269,7 @@ static void without_resume_they_go_to_the_front(void **state)
 static void while_the_old_life_is_alive_a_start_is_refused(void **state)
 {
     struct scene *s = *state;
-    live_worker_idle(s, &first_life);
+    live_worker_idle(s, first_life());
     scene_enqueue_n(s, "q", "old", 2);
     scene_await_starts(s, 2);
     char *before = raw_string(s->server->redis, "HKEYS %s:processing:phoenix:q", s->prefix);
@@ -284,7 +290,7 @@ static void the_old_life_that_was_only_late_is_gone_and_changes_nothing(void **s
 {
     struct scene *s = *state;
     scene_suspect_nothing(s);
-    struct worker_spec spec = first_life;
+    struct worker_spec spec = *first_life();
     spec.stubborn = true;
     struct worker_process *late = worker_process_idle(s, &spec);
     scene_enqueue_n(s, "q", "old", 2);

@@ -10,8 +10,9 @@
 #include "live_worker.h"
 #include "protocol/lua_scripts.h"
 #include "proxy.h"
+#include "slow.h"
 
-#define TTL_MS 900
+#define TTL_MS slow_ms(900)
 #define CREW_MAX 16
 
 /* Workers "w0", "w1", ... on "q"; the scene owns them. */

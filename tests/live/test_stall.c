@@ -13,9 +13,10 @@
 #include "fake_server.h"
 #include "live_worker.h"
 #include "proxy.h"
+#include "slow.h"
 #include "worker_process.h"
 
-#define TTL_MS 600
+#define TTL_MS slow_ms(600)
 #define STALL_MS (3 * TTL_MS)
 
 /* Holds up to three tasks, and goes on with them when told to stop. */
@@ -153,7 +154,7 @@ struct late {
     int64_t thawed_ms;
 };
 
-enum { LATE_TTL_MS = 1500 };
+#define LATE_TTL_MS slow_ms(1500)
 
 static void stall_with_a_late_holder(struct scene *s, struct late *late)
 {
@@ -202,7 +203,7 @@ static void a_worker_that_died_in_a_stall_is_swept_after_the_grace(void **state)
     scene_await_starts(s, 6);
     int took = (int)(now_ms() - late.thawed_ms);
     print_message("ttl %d ms: swept %d ms after the stall\n", LATE_TTL_MS, took);
-    assert_in_range(took, LATE_TTL_MS - 100, LATE_TTL_MS + LATE_TTL_MS / 3 + 2000);
+    assert_in_range(took, LATE_TTL_MS - 100, LATE_TTL_MS + LATE_TTL_MS / 3 + slow_ms(2000));
     scene_assert_started(s, 0, (const char *[]){"t0", "t1", "t2", "t0", "t1", "t2", NULL});
 }
 
@@ -241,7 +242,7 @@ static void doubt_comes_within_the_ttl_and_nothing_starts_in_it(void **state)
     scene_await_events(s, MUSTER_EVENT_DOUBT, "w1", 1);
     const struct journal_entry *doubt = journal_find(s->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_DOUBT, "w1", NULL);
     print_message("ttl %d ms: doubt %d ms after Redis froze\n", TTL_MS, (int)(doubt->at_ms - before));
-    assert_in_range(doubt->at_ms - before, 0, TTL_MS + 1000);
+    assert_in_range(doubt->at_ms - before, 0, TTL_MS + slow_ms(1000));
     scene_await_events(s, MUSTER_EVENT_STOP, "w1", 1);
     /* Its only hand is free again, its peers cannot have the other three: yet it must not begin them now. */
     struct moment later = {now_ms() + 300};
@@ -273,7 +274,7 @@ static void a_worker_knows_before_its_peers_do(void **state)
     const struct journal_entry *taken = journal_find(s->journal, 0, JOURNAL_START, -1, "heir", "t");
     print_message("told %d ms before its peer began\n", (int)(taken->at_ms - told->at_ms));
     /* A timer may be late on a busy machine. */
-    assert_true(told->at_ms <= taken->at_ms + 50);
+    assert_true(told->at_ms <= taken->at_ms + slow_ms(50));
     fake_server_thaw(&relay);
     scene_await_events(s, MUSTER_EVENT_LOST, "cut", 1);
     scene_await_events(s, MUSTER_EVENT_STARTED, "cut", 2);
@@ -331,7 +332,7 @@ static void a_redis_that_is_a_replica_for_a_while_is_waited_for(void **state)
     scene_await_events(s, MUSTER_EVENT_UP, "w1", 1);
     scene_await_starts(s, 2);
     print_message("writable again: the task was taken up after %d ms\n", (int)(now_ms() - before));
-    assert_in_range(now_ms() - before, 0, 2000 + 2000);
+    assert_in_range(now_ms() - before, 0, 2000 + slow_ms(2000));
     worker_process_answer(w, MUSTER_FINISH);
     raw_await(own.redis, NULL, 0, "HGET %s:queue:q running", s->prefix);
     assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_STOPPED, NULL, NULL), 0);

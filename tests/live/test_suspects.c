@@ -15,9 +15,10 @@
 #include "live_worker.h"
 #include "proxy.h"
 #include "script_call.h"
+#include "slow.h"
 #include "worker/worker.h"
 
-#define TTL_MS 600
+#define TTL_MS slow_ms(600)
 #define UNTAKEN_MS 300
 #define NEVER (1000 * SOON_MS)
 
@@ -44,8 +45,13 @@ static void let_come(struct scene *s)
     assert_ok(muster_queue_resume(s->client, "q"));
 }
 
-static const struct worker_spec holder = {
-    .id = "w", .ttl_ms = TTL_MS, .hands = 8, .answer = MUSTER_LATER, .queues = {{"q", 0}, {"r", 0}}};
+static const struct worker_spec *holder(void)
+{
+    static struct worker_spec spec;
+    spec = (struct worker_spec){
+        .id = "w", .ttl_ms = TTL_MS, .hands = 8, .answer = MUSTER_LATER, .queues = {{"q", 0}, {"r", 0}}};
+    return &spec;
+}
 
 static int64_t suspects(struct scene *s, const char *queue)
 {
@@ -87,7 +93,7 @@ static void they_run_one_after_the_other_in_order_and_the_rest_after_them(void *
     struct scene *s = *state;
     make_suspects(s, "q", "s", 3);
     scene_enqueue_n(s, "q", "new", 2);
-    struct live_worker *w = live_worker_new(s, &holder);
+    struct live_worker *w = live_worker_new(s, holder());
     for (size_t n = 1; n <= 3; n++) {
         scene_await_starts(s, n);
         assert_no_more_start(s, n);
@@ -105,7 +111,7 @@ static void each_end_takes_the_suspicion_away(void **state)
     struct scene *s = *state;
     static const enum muster_outcome ends[] = {MUSTER_FINISH, MUSTER_RETRY, MUSTER_FAIL};
     make_suspects(s, "q", "s", N_OF(ends));
-    struct live_worker *w = live_worker_new(s, &holder);
+    struct live_worker *w = live_worker_new(s, holder());
     for (size_t i = 0; i < N_OF(ends); i++) {
         scene_await_starts(s, i + 1);
         live_worker_end(w, ends[i]);
@@ -120,7 +126,7 @@ static void what_is_given_back_stays_suspected(void **state)
 {
     struct scene *s = *state;
     make_suspects(s, "q", "s", 1);
-    struct live_worker *w = live_worker_new(s, &holder);
+    struct live_worker *w = live_worker_new(s, holder());
     scene_await_starts(s, 1);
     live_worker_end(w, MUSTER_GIVE_BACK);
     scene_await_starts(s, 2);
@@ -144,7 +150,7 @@ static void a_job_runs_alone_too(void **state)
     acting_die(&dead);
     assert_ok(script_does(s, SCRIPT_SWEEP, "dead", "0"));
     job_put(s, "q", JOB_SPEC(.id = "new"));
-    struct live_worker *w = live_worker_new(s, &holder);
+    struct live_worker *w = live_worker_new(s, holder());
     for (size_t n = 1; n <= 2; n++) {
         scene_await_starts(s, n);
         assert_no_more_start(s, n);
@@ -162,7 +168,7 @@ static void one_waits_until_the_others_have_ended(void **state)
 {
     struct scene *s = *state;
     make_suspects_paused(s, 1);
-    struct live_worker *w = live_worker_idle(s, &holder);
+    struct live_worker *w = live_worker_idle(s, holder());
     scene_enqueue_n(s, "r", "other", 2);
     scene_await_starts(s, 2);
     let_come(s);
@@ -181,7 +187,7 @@ static void handlers_of_queues_without_a_limit_of_deaths_hold_none_up(void **sta
     struct scene *s = *state;
     raw_do(s->server->redis, "HSET %s:queue:r max_crashes 0", s->prefix);
     make_suspects_paused(s, 1);
-    struct live_worker *w = live_worker_idle(s, &holder);
+    struct live_worker *w = live_worker_idle(s, holder());
     scene_enqueue_n(s, "r", "endless", 2);
     scene_await_starts(s, 2);
     let_come(s);
@@ -195,7 +201,7 @@ static void while_it_has_some_the_worker_takes_nothing_more(void **state)
 {
     struct scene *s = *state;
     make_suspects(s, "q", "s", 2);
-    struct live_worker *w = live_worker_new(s, &holder);
+    struct live_worker *w = live_worker_new(s, holder());
     scene_await_starts(s, 1);
     raw_await(s->server->redis, s->base, 2, "HGET %s:worker:w hands", s->prefix);
     scene_enqueue(s, "q", "new");
@@ -213,7 +219,7 @@ static void one_that_has_run_alone_for_long_is_suspected_no_more(void **state)
 {
     struct scene *s = *state;
     make_suspects(s, "q", "s", 1);
-    struct live_worker *w = live_worker_new(s, &holder);
+    struct live_worker *w = live_worker_new(s, holder());
     w->worker->suspects.acquit_after_ms = TTL_MS;
     scene_enqueue(s, "q", "new");
     int64_t before = now_ms();
@@ -238,7 +244,7 @@ static void the_program_is_told_once_that_one_runs_long(void **state)
 {
     struct scene *s = *state;
     make_suspects(s, "q", "s", 1);
-    struct live_worker *w = live_worker_new(s, &holder);
+    struct live_worker *w = live_worker_new(s, holder());
     w->worker->suspects.tell_after_ms = 50;
     assert_told(s, "it runs alone until it ends");
     live_worker_answer(w, MUSTER_FINISH);
@@ -249,7 +255,7 @@ static void the_program_is_told_once_that_one_waits_long(void **state)
 {
     struct scene *s = *state;
     make_suspects_paused(s, 1);
-    struct live_worker *w = live_worker_idle(s, &holder);
+    struct live_worker *w = live_worker_idle(s, holder());
     w->worker->suspects.tell_after_ms = 50;
     scene_enqueue(s, "r", "endless");
     scene_await_starts(s, 1);
@@ -269,7 +275,7 @@ static void assert_begins_after_a_cut(struct scene *s, int way)
     make_suspects(s, "q", "s", 2);
     proxy_start(&proxy, s->server->dir, s->server->socket);
     proxy_trap(&proxy, lua_scripts[SCRIPT_BEGIN_ALONE].sha1, way);
-    struct worker_spec spec = holder;
+    struct worker_spec spec = *holder();
     spec.url = proxy.url;
     struct live_worker *w = live_worker_new(s, &spec);
     scene_await_starts(s, 1);
@@ -297,7 +303,7 @@ static void a_damaged_key_holds_up_its_own_queue_only(void **state)
 {
     struct scene *s = *state;
     make_suspects_paused(s, 1);
-    struct live_worker *w = live_worker_idle(s, &holder);
+    struct live_worker *w = live_worker_idle(s, holder());
     scene_enqueue(s, "r", "before");
     scene_await_starts(s, 1);
     let_come(s);
@@ -320,7 +326,7 @@ static void one_whose_end_is_refused_is_not_blamed_for_others(void **state)
 {
     struct scene *s = *state;
     make_suspects(s, "q", "s", 1);
-    struct live_worker *w = live_worker_new(s, &holder);
+    struct live_worker *w = live_worker_new(s, holder());
     scene_await_starts(s, 1);
     assert_entry(s, "q", "0b");
     raw_do(s->server->redis, "SET %s:failed:q text", s->prefix);
@@ -338,13 +344,13 @@ static void a_stop_gives_back_those_that_wait_and_blames_none(void **state)
 {
     struct scene *s = *state;
     make_suspects(s, "q", "s", 3);
-    struct live_worker *w = live_worker_new(s, &holder);
+    struct live_worker *w = live_worker_new(s, holder());
     scene_await_starts(s, 1);
     live_worker_answer(w, MUSTER_FINISH); /* one more may have begun by then */
     live_worker_stop(s, w, -1);
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:failed:q", s->prefix), 0);
     live_worker_free(s, w);
-    w = live_worker_new(s, &holder);
+    w = live_worker_new(s, holder());
     live_worker_answer(w, MUSTER_FINISH);
     raw_await(s->server->redis, s->base, 0, "HLEN %s:suspects:q", s->prefix);
     await_quiet(s, "q");
@@ -354,7 +360,7 @@ static void one_whose_queue_is_left_holds_up_nothing(void **state)
 {
     struct scene *s = *state;
     make_suspects_paused(s, 1);
-    struct live_worker *w = live_worker_idle(s, &holder);
+    struct live_worker *w = live_worker_idle(s, holder());
     scene_enqueue(s, "r", "endless");
     scene_await_starts(s, 1);
     let_come(s);
@@ -373,7 +379,7 @@ static void one_that_is_cancelled_while_it_waits_never_starts(void **state)
 {
     struct scene *s = *state;
     make_suspects_paused(s, 1);
-    struct live_worker *w = live_worker_idle(s, &holder);
+    struct live_worker *w = live_worker_idle(s, holder());
     scene_enqueue(s, "r", "endless");
     scene_await_starts(s, 1);
     let_come(s);

@@ -13,9 +13,10 @@
 
 #include "invariant.h"
 #include "live_worker.h"
+#include "slow.h"
 #include "worker_process.h"
 
-#define TTL_MS 300
+#define TTL_MS slow_ms(300)
 #define PEERS 8
 
 static struct live_worker *holder(struct scene *s, const char *id, int hands)

@@ -13,10 +13,11 @@
 #include "live_worker.h"
 #include "proxy.h"
 #include "script_call.h"
+#include "slow.h"
 #include "worker_process.h"
 
 #define HOUR_MS (3600 * 1000)
-#define TTL_MS 600
+#define TTL_MS slow_ms(600)
 
 static struct live_worker *sleeper(struct scene *s, const char *id)
 {

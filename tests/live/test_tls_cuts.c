@@ -9,11 +9,12 @@
 
 #include "live_worker.h"
 #include "proxy.h"
+#include "slow.h"
 #include "tls_peer.h"
 
-#define TTL_MS 600
+#define TTL_MS slow_ms(600)
 #define TIMEOUT_MS 400
-#define SLACK_MS 2000
+#define SLACK_MS slow_ms(2000)
 #define MOST 40
 
 /* A proxy in front of the port on which the scene's server speaks TLS. */

@@ -13,6 +13,7 @@
 #include "redis/link.h"
 #include "redis/redis.h"
 #include "scene.h"
+#include "slow.h"
 
 #define LARGE ((size_t)4 * 1024 * 1024)
 
@@ -267,7 +268,7 @@ static void a_link_is_cut_at_every_byte_of_its_subscription(void **state)
 
 #define TIMEOUT_MS 400
 /* A server that held them would take several times as long. */
-#define IN_TIME_MS 3000
+#define IN_TIME_MS slow_ms(3000)
 
 static int get(struct redis *r, const char *key, size_t *len)
 {

@@ -12,6 +12,7 @@
 #include "invariant.h"
 #include "live_worker.h"
 #include "script_call.h"
+#include "slow.h"
 
 #define AN_HOUR 3600000
 
@@ -311,7 +312,7 @@ static void what_it_cancelled_or_retries_later_does_not_keep_it(void **state)
 
 /* ---- burst, after others have died ---- */
 
-#define TTL_MS 300
+#define TTL_MS slow_ms(300)
 
 /* `n` workers take a task each and die. This returns when the registry shows that their time is over. On a slow machine
  * the last ones may have swept the first ones. */

@@ -15,9 +15,10 @@
 #include "invariant.h"
 #include "live_worker.h"
 #include "proxy.h"
+#include "slow.h"
 
 #define AN_HOUR 3600000
-#define TTL_MS 300
+#define TTL_MS slow_ms(300)
 
 /* Worker "w" on "q" that holds what it gets until the test ends it. */
 static struct live_worker *holder(struct scene *s, int ttl_ms, int hands, int prefetch)

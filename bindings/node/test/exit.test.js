@@ -8,7 +8,7 @@ const test = require('node:test');
 const assert = require('node:assert');
 const path = require('node:path');
 const { Worker } = require('..');
-const { eachOnEmptyRedis, until, start } = require('./support');
+const { eachOnEmptyRedis, until, start, slowMs } = require('./support');
 
 let redis, client;
 eachOnEmptyRedis({ begin: (...made) => { [redis, client] = made; } });
@@ -17,7 +17,7 @@ const program = (how, id = how) => start([process.execPath, path.join(__dirname,
 const says = (child, text) => until(() => child.said.includes(text), `it says ${text}`);
 
 test('process.exit() in a handler ends the program; its tasks go back, and a peer keeps its own', async () => {
-  const peer = new Worker({ url: redis.url, id: 'peer', ttlMs: 500, hands: 1 });
+  const peer = new Worker({ url: redis.url, id: 'peer', ttlMs: slowMs(500), hands: 1 });
   let release;
   peer.serve('p', () => new Promise((resolve) => { release = resolve; }));
   await client.enqueue('p', 'of the peer');
@@ -34,7 +34,7 @@ test('process.exit() in a handler ends the program; its tasks go back, and a pee
 });
 
 test('a killed program: its task goes back to the front when its ttl is over', async () => {
-  const peer = new Worker({ url: redis.url, id: 'peer', ttlMs: 500 });
+  const peer = new Worker({ url: redis.url, id: 'peer', ttlMs: slowMs(500) });
   await client.enqueueMany('q', ['a', 'b']);
   const child = program('hold');
   await says(child, 'took a');

@@ -8,7 +8,7 @@ const test = require('node:test');
 const assert = require('node:assert');
 const path = require('node:path');
 const { Client, Worker } = require('..');
-const { Redis, until, heard, start } = require('./support');
+const { Redis, until, heard, start, slowMs } = require('./support');
 
 let redis;
 test.beforeEach(async () => { redis = await Redis.start(); });
@@ -83,7 +83,7 @@ async function poisoned(client, hands, prefetch) {
 
 test('a task that kills its worker fails after four deaths, and no other does', async () => {
   const client = new Client({ url: redis.url });
-  const watch = new Worker({ url: redis.url, id: 'watch', ttlMs: 1000 });
+  const watch = new Worker({ url: redis.url, id: 'watch', ttlMs: slowMs(1000) });
   watch.serve('other', () => {});
   await watch.start();
   const ways = [[1, 0], [1, 300], [8, 0], [8, 300]];
@@ -167,7 +167,7 @@ test('a worker says that Redis is away, and goes on when it is back', async () =
 
 test('a worker whose registration is gone says so, and its end does not count', async () => {
   const client = new Client({ url: redis.url });
-  const worker = new Worker({ url: redis.url, ttlMs: 300 });
+  const worker = new Worker({ url: redis.url, ttlMs: slowMs(300) });
   const [lost, uncounted] = [heard(worker, 'lost'), heard(worker, 'uncounted')];
   let release, end;
   worker.on('doubt', () => {});
@@ -188,7 +188,7 @@ test('a worker whose registration is gone says so, and its end does not count', 
 });
 
 test('stop ends without Redis, too', async () => {
-  const worker = new Worker({ url: redis.url, ttlMs: 200, drainMs: 100 });
+  const worker = new Worker({ url: redis.url, ttlMs: slowMs(200), drainMs: 100 });
   await worker.start();
   const down = heard(worker, 'down');
   await redis.kill();

@@ -7,7 +7,7 @@ const test = require('node:test');
 const assert = require('node:assert');
 const { once } = require('node:events');
 const { Worker, Listener } = require('..');
-const { eachOnEmptyRedis, until, heard } = require('./support');
+const { eachOnEmptyRedis, until, heard, slowMs } = require('./support');
 
 let redis, client, workers;
 eachOnEmptyRedis({
@@ -156,7 +156,7 @@ test('a signal that is asked for late is aborted, too', async () => {
 });
 
 test('a time limit stops a handler, and more of it can be asked for', async () => {
-  const worker = make({ limitMs: 200 });
+  const worker = make({ limitMs: slowMs(500) });
   worker.on('nearLimit', ({ process }) => { if (`${process.task}` === 'longer') process.extend(600000); });
   const reasons = new Map();
   worker.serve('q', async (process) => {

@@ -4,6 +4,7 @@
 'use strict';
 
 const { Client, Worker } = require('..');
+const { slowMs } = require('./support');
 
 const [how, url, id, ...more] = process.argv.slice(2);
 const say = (line) => process.stdout.write(`${line}\n`);
@@ -11,7 +12,7 @@ const say = (line) => process.stdout.write(`${line}\n`);
 const programs = {
   // Takes a task, and never ends it.
   hold() {
-    const worker = new Worker({ url, id, ttlMs: 500 });
+    const worker = new Worker({ url, id, ttlMs: slowMs(500) });
     worker.serve('q', ({ task }) => { say(`took ${task}`); return new Promise(() => {}); });
   },
   // Is killed by a task. Serves queues of these names.
@@ -28,7 +29,7 @@ const programs = {
   },
   // Ends the program within a handler, while the worker holds a task.
   exit() {
-    const worker = new Worker({ url, id, ttlMs: 500, hands: 10 });
+    const worker = new Worker({ url, id, ttlMs: slowMs(500), hands: 10 });
     worker.serve('q', ({ task }) => { say(`took ${task}`); process.exit(3); });
   },
   // Ends it while calls are in flight on a server that does not answer.
@@ -66,7 +67,7 @@ const programs = {
   // A task arrives while it ends.
   async unrefAndTakes() {
     process.on('exit', () => { for (const end = Date.now() + 300; Date.now() < end;); });
-    const worker = new Worker({ url, id, ttlMs: 500 });
+    const worker = new Worker({ url, id, ttlMs: slowMs(500) });
     await worker.start();
     worker.serve('q', () => {});
     worker.unref();
@@ -82,7 +83,7 @@ const programs = {
   },
   // A handler that keeps Node's loop busy for longer than the ttl.
   busy() {
-    const worker = new Worker({ url, id, ttlMs: 500 });
+    const worker = new Worker({ url, id, ttlMs: slowMs(500) });
     for (const name of ['doubt', 'lost']) worker.on(name, () => say(name));
     worker.serve('q', async (it) => {
       say('took');

@@ -36,6 +36,11 @@ def eventually(condition, what="what is waited for"):
     return got
 
 
+def slow(seconds):
+    """So long a time here on a machine that does nothing else: for a ttl or a limit that a busy machine must not miss."""
+    return seconds * min(8, max(1, os.getloadavg()[0] / os.cpu_count()))
+
+
 class Redis:
     """A server whose data outlives kill()."""
 

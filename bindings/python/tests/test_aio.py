@@ -15,7 +15,7 @@ import unittest
 
 import muster
 from muster import Backoff, GiveBack, JobSpec, LeaseEnd, StopReason
-from support import DEADLINE_S, Case, eventually
+from support import DEADLINE_S, Case, eventually, slow
 
 
 async def soon(condition):
@@ -559,7 +559,7 @@ class Workers(AioCase):
             time.sleep(1.5)
 
         self.client.enqueue("q", "a")
-        self.work_off(handler, ttl=0.5)
+        self.work_off(handler, ttl=slow(0.5))
         self.assertEqual(len(tokens), 1)
 
     def test_run_that_is_cancelled_gives_back(self):

@@ -15,7 +15,7 @@ import time
 import unittest
 
 import muster
-from support import Case, eventually
+from support import Case, eventually, slow
 
 WORKER = """
 import muster, os, sys, time
@@ -181,7 +181,7 @@ class Restarts(Case):
 
     def test_a_worker_registers_again_when_all_is_forgotten(self):
         seen = threading.Event()
-        worker = self.worker(ttl=0.5)
+        worker = self.worker(ttl=slow(0.5))
         worker.serve("q", lambda process: seen.set())
         with worker:
             eventually(self.client.workers)
@@ -191,7 +191,7 @@ class Restarts(Case):
             self.assertTrue(seen.wait(30))
 
     def test_a_worker_stops_without_redis(self):
-        worker = self.worker(ttl=0.5)
+        worker = self.worker(ttl=slow(0.5))
         worker.serve("q", lambda process: None)
         worker.start()
         eventually(self.client.workers)

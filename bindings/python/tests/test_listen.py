@@ -96,7 +96,7 @@ class Listens(Case):
                     with self.assertRaises(asyncio.TimeoutError):
                         await asyncio.wait_for(listener.next(), 0.002)
                 self.client.enqueue_many("q", [b"%d" % i for i in range(500)])
-                for lease in self.client.take("q", 500, lease=10):
+                for lease in self.client.take("q", 500, lease=600):
                     lease.finish()
                 tasks = []
                 async for heard in listener:

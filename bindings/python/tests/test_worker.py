@@ -15,7 +15,7 @@ import unittest
 
 import muster
 from muster import Backoff, Fail, GiveBack, JobSpec, Retry, StopReason
-from support import Case, eventually
+from support import Case, eventually, slow
 
 
 class Outcomes(Case):
@@ -160,7 +160,7 @@ class Hands(Case):
         self.assertEqual((len(seen), len({task for task, _ in seen}), most), (2000, 2000, 3))
 
     def test_a_worker_that_computes_keeps_its_registration(self):
-        worker = self.worker(ttl=0.5, hands=2, burst=True)
+        worker = self.worker(ttl=slow(0.5), hands=2, burst=True)
         tokens = []
 
         @worker.handler("q")
@@ -232,10 +232,10 @@ class Stops(Case):
         def handler(process):
             process.extend(60)
             process.progress("page 3 of 7")
-            time.sleep(0.4)
+            time.sleep(slow(0.8))
             return process.stopped
 
-        _, seen = self.one(handler, limit=0.2)
+        _, seen = self.one(handler, limit=slow(0.4))
         eventually(lambda: any(row.progress == "page 3 of 7" for row in self.client.processes()) or seen)
         self.assertEqual(eventually(lambda: seen), [False])
 
