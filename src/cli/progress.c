@@ -103,7 +103,12 @@ void progress_begin_wait(const struct call *call, struct muster_client *client)
         return;
     line.call = call;
     waits = client;
-    catch_signals(SA_RESTART);
+    if (!stopped_by) {
+        catch_signals(SA_RESTART);
+    } else { /* it came in the last step before this */
+        ended_wait_by = stopped_by;
+        (void)muster_client_interrupt(client);
+    }
 }
 
 /* A first signal from now on comes too late: what the verb was to do is done, and its status says so. */

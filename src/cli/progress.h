@@ -31,7 +31,8 @@ void progress_hide(void);
 bool progress_is_stopped(void);
 
 /* From now on the first of these signals interrupts the call of this client, which waits and changes nothing that could
- * be told; the second one ends the program as ever. In a thread of another verb this does nothing. */
+ * be told; the second one ends the program as ever. One that came in a step before, which was the last one, interrupts
+ * it at once. In a thread of another verb this does nothing. */
 void progress_begin_wait(const struct call *call, struct muster_client *client);
 
 /* The call is over: what follows is interrupted no more. Call this before the client is freed. */
