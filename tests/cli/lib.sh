@@ -64,6 +64,14 @@ start() {
 runs() { kill -0 "${pids[$1]}" 2>/dev/null; }
 has_ended() { ! runs "$1"; }
 
+# catches NAME NUMBER: has it a handler for this signal?
+catches() {
+    local mask
+    mask=$(sed -n 's/^SigCgt:[[:blank:]]*//p' "/proc/${pids[$1]}/status")
+    ((0x$mask & 1 << $2 - 1))
+}
+catches_no_more() { ! catches "$@"; }
+
 # check_end NAME CODE: it must end by itself, with this exit status
 check_end() {
     local name=$1 code=0
