@@ -30,7 +30,7 @@ static atomic_int stops_asked; /* threads that print read it */
 static void on_stop_signal(int signo)
 {
     (void)signo;
-    notify_say("STOPPING=1");
+    notify_say(NOTIFY_STOPPING);
     muster_worker_stop(worker, stops_asked ? 0 : drain_ms);
     stops_asked = 1;
 }
@@ -69,7 +69,7 @@ static void set_timer(int64_t ms)
 static void on_started(void)
 {
     set_timer(0);
-    notify_say("READY=1");
+    notify_say(NOTIFY_READY);
 }
 
 /* ---- options ---- */
@@ -415,16 +415,15 @@ static void on_pulse(struct muster_worker *w, void *arg)
 {
     (void)w;
     status_beat(arg);
-    if (notify_watchdog_ms() > 0)
-        notify_say("WATCHDOG=1");
+    notify_pulse();
 }
 
 static int64_t pulse_ms(const struct status *status)
 {
-    int64_t watchdog_ms = notify_watchdog_ms();
+    int64_t manager_ms = notify_pulse_ms();
     if (!status)
-        return watchdog_ms;
-    return watchdog_ms > 0 && watchdog_ms < STATUS_BEAT_MS ? watchdog_ms : STATUS_BEAT_MS;
+        return manager_ms;
+    return manager_ms > 0 && manager_ms < STATUS_BEAT_MS ? manager_ms : STATUS_BEAT_MS;
 }
 
 /* A log that is read slowly must not cost the registration, nor hold up a stop. */
@@ -539,7 +538,7 @@ static int run(const struct call *call)
     bool was_serving = err == MUSTER_OK;
     if (was_serving)
         err = muster_worker_run(worker);
-    notify_say("STOPPING=1");
+    notify_say(NOTIFY_STOPPING);
     set_timer(0);
     set_signals(SIG_IGN, SIG_IGN); /* a late signal must not find a worker that is gone */
     code = report_end(call, err, was_serving);
