@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <muster/client.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 
 #include "complain.h"
 #include "need.h"
+#include "progress.h"
 #include "text.h"
 
 #define PASSWORD_MAX 4096
@@ -63,22 +63,13 @@ static int check_rights(const struct call *call, const char *label, const char *
     return EXIT_DONE;
 }
 
-/* A pipe may wait for a person, but not for ever. */
-static bool wait_for_more(int fd)
-{
-    int n = poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, PIPE_PATIENCE_MS);
-    if (n == 0)
-        errno = ETIMEDOUT;
-    return n > 0;
-}
-
-/* As much as there is room for. A pipe does not block. */
+/* As much as there is room for. A pipe does not block: it may wait for a person, but not for ever. */
 static ssize_t read_all(int fd, char *out, size_t size)
 {
     size_t len = 0;
     ssize_t n;
     while (len < size && (n = read(fd, out + len, size - len)) != 0) {
-        if (n < 0 && errno != EINTR && !(errno == EAGAIN && wait_for_more(fd)))
+        if (n < 0 && errno != EINTR && !(errno == EAGAIN && progress_wait_for_input(fd, PIPE_PATIENCE_MS) > 0))
             return -1;
         len += n > 0 ? (size_t)n : 0;
     }
@@ -96,7 +87,8 @@ static int read_first_line(const struct call *call, const char *label, const cha
     if (newline && end > 0 && text[end - 1] == '\r')
         end--;
     if (len < 0)
-        code = refuse(call, label, path, strerror(errno));
+        code = progress_is_stopped() ? complain_stopped(call, "nothing was tried")
+                                     : refuse(call, label, path, strerror(errno));
     else if (end == 0)
         code = refuse(call, label, path, "its first line, the password, is empty");
     else if (end > PASSWORD_MAX || memchr(text, '\0', end))

@@ -8,7 +8,8 @@
 #  3. a Redis that does not answer holds up nobody
 #  4. wait, put --wait and enqueue --wait end in the same way, also by a signal that came in the step before they wait;
 #     what was put is named
-#  5. a shell's script ends with the verb that it has called
+#  5. put ends so while it waits for a password that comes by a pipe
+#  6. a shell's script ends with the verb that it has called
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -128,6 +129,16 @@ for verb in 'put jobs --id c' 'enqueue jobs d'; do
 done
 
 # ---- 5
+mkfifo password
+exec {writer}<>password
+begin waiter put jobs --id never --password-file password {writer}>&-
+has_opened() { [[ $(readlink "/proc/${pids[waiter]}/fd"/*) == *"$tmp/password"* ]]; }
+wait_for has_opened
+end waiter TERM 143
+exec {writer}>&-
+check_said waiter 'muster put: interrupted; nothing was tried'
+
+# ---- 6
 # shellcheck disable=SC2016 # it is the inner shell's
 start script env --default-signal=INT setsid bash -c '"$0" take q --wait 1h; echo goes on' "$MUSTER"
 wait_for waits_for q
