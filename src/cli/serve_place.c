@@ -244,12 +244,12 @@ static void remove_if_unused(const struct place *place)
 
 void serve_place_close(struct place *place)
 {
-    if (place->is_temporary && place->dir[0])
-        nftw(place->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-    else if (place->is_new)
+    if (place->is_new && !place->is_temporary)
         remove_if_unused(place);
     if (place->log >= 0)
         close(place->log);
+    if (place->is_temporary && place->dir[0]) /* needs a descriptor, of which there may have been no more */
+        nftw(place->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 void serve_place_last_line(const struct place *place, char *out, size_t size)

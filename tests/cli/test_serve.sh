@@ -81,6 +81,12 @@ check_exit 1 "$MUSTER" serve --socket s --dir file/data
 check_err "cannot use 'file/data': Not a directory"
 check_exit 1 "$MUSTER" serve --socket not-there/s --dir data
 check_err "cannot make a socket at 'not-there/s': No such file"
+# Each number of descriptors that is too small in another place.
+for n in {3..12}; do
+    (ulimit -n "$n" && exec "$MUSTER" serve --temporary) </dev/null >>lacking 2>&1 || true
+done
+grep -q 'cannot start redis-server: Too many open files' lacking || fail "it said: $(cat lacking)"
+! grep 'Bad file descriptor' lacking || fail 'it said another reason than the one that it had'
 long=$(printf 'x%.0s' {1..120})
 check_exit 1 "$MUSTER" serve --socket "$long" --dir data
 check_err 'bytes too long for a socket'
