@@ -101,6 +101,12 @@ redis_answers() { [[ $(redis PING 2>&1) == *@(PONG|NOAUTH)* ]]; }
 
 # redis_is VALUE COMMAND...: does redis-cli print this?
 redis_is() { [[ $(redis "${@:2}") == "$1" ]]; }
+# is_quiet QUEUE: does nothing of it wait, and nothing run? In one look: between two a task goes from one place to another.
+is_quiet() {
+    redis_is $'0\n0\n0' EVAL "local q = ARGV[1]
+        return {redis.call('HGET', 'muster:queue:' .. q, 'running'), redis.call('LLEN', 'muster:queues:' .. q),
+            redis.call('ZCARD', 'muster:waiting:' .. q)}" 0 "$1"
+}
 check_redis() { redis_is "$@" || fail "redis ${*:2}: $(redis "${@:2}"), not $1"; }
 
 # start_full_socket PATH: there is a Unix socket whose queue of connections is full; nobody accepts any. Needs python3.

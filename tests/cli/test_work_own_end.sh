@@ -134,7 +134,7 @@ wait_for says worker 'takes tasks'
 is_cut_done() {
     redis CLIENT KILL TYPE pubsub >kills
     ((RANDOM % 2)) || redis CLIENT KILL TYPE normal SKIPME yes >kills
-    not_running cut && redis_is 0 ZCARD muster:waiting:cut
+    is_quiet cut
 }
 deadline_s=60
 wait_for is_cut_done
