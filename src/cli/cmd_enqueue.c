@@ -209,10 +209,10 @@ static int report_input(const struct flow *f, const struct input *in, enum input
         complain_refusal(f->call, COMPLAIN_SYSTEM, "cannot read standard input: %s; %s", strerror(error),
                          say_how_far(f, false, text));
     else
-        complain_refusal(f->call, muster_err_name(MUSTER_E_TOO_BIG),
-                         "task %" PRIu64
-                         " is longer than %zu MiB; %s; store the data elsewhere and enqueue where it is",
-                         f->enqueued + f->existed + in->n + 1, MUSTER_TASK_MAX_DEFAULT >> 20, say_how_far(f, false, text));
+        complain_refusal(
+            f->call, muster_err_name(MUSTER_E_TOO_BIG),
+            "task %" PRIu64 " is longer than %zu MiB; %s; store the data elsewhere and enqueue where it is",
+            f->enqueued + f->existed + in->n + 1, MUSTER_TASK_MAX_DEFAULT >> 20, say_how_far(f, false, text));
     return EXIT_FAILED;
 }
 

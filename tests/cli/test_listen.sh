@@ -97,6 +97,7 @@ wait_for writes
 end stuck TERM 143
 exec {reader}<&-
 # A reader that reads a line for each look whether it has ended.
+# shellcheck disable=SC2016 # the inner shell's $0
 start slow bash -c 'exec "$0" listen q >pipe' "$checked"
 exec {reader}<pipe
 wait_for says slow listens
