@@ -357,16 +357,6 @@ static int check_options(const struct call *call)
 
 /* ---- start and end ---- */
 
-/* COMMANDs find the same Redis, and may end their own processes there. */
-static void pass_on_connection(const struct call *call)
-{
-    for (size_t i = 0; opt_common[i].help; i++) {
-        const struct opt_value *value = &call->common[i];
-        if ((i == OPT_URL || i == OPT_PREFIX || i >= OPT_PASSWORD_FILE) && value->set && !value->from_environment)
-            setenv(opt_common[i].env, opt_common[i].kind == OPT_FLAG ? "1" : value->text, 1);
-    }
-}
-
 /* Each hand that prints needs a thread, and prints while no other one does. */
 #define PRINTING_HANDS_MAX 64
 static int hands_of(const struct call *call)
@@ -380,6 +370,8 @@ static int make_worker(const struct call *call, struct work_story *story)
 {
     struct connection connection;
     int code = connection_read(call, &connection);
+    if (!code && call->rest)
+        code = connection_pass_on(call, &connection);
     if (code)
         return code;
     const struct muster_worker_options o = {
@@ -518,7 +510,6 @@ static int run(const struct call *call)
         return code;
     work_print_init(&printer, call->common[OPT_JSON].set, patience_ms(call), &stops_asked);
     drain_ms = (int)call->own[DRAIN].number;
-    pass_on_connection(call);
     notify_open();
     code = work_log_begin(&story.log, call, call->own[LOG].text, call->own[LOG_FILE].text, patience_ms(call));
     if (code) {

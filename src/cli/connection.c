@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -210,6 +211,37 @@ void connection_clear(struct connection *c)
     wipe(c->password);
     wipe(c->sentinel_password);
     *c = (struct connection){.common = c->common};
+}
+
+/* Who runs as this user reads it through /proc, whatever descriptors it has inherited. */
+static bool pass_on_secret(const char *variable, const char *secret)
+{
+    char path[64];
+    const size_t len = strlen(secret);
+    int fd = memfd_create("muster-secret", MFD_CLOEXEC);
+    if (fd < 0 || fchmod(fd, S_IRUSR | S_IWUSR) != 0 || write(fd, secret, len) != (ssize_t)len)
+        return false;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), fd);
+    return setenv(variable, path, 1) == 0;
+}
+
+int connection_pass_on(const struct call *call, struct connection *c)
+{
+    for (size_t i = 0; opt_common[i].help; i++) {
+        const struct opt_value *value = &call->common[i];
+        const char *secret = i == OPT_PASSWORD_FILE            ? c->password
+                             : i == OPT_SENTINEL_PASSWORD_FILE ? c->sentinel_password
+                                                               : NULL;
+        if (secret && !pass_on_secret(opt_common[i].env, secret)) {
+            complain_refusal(call, COMPLAIN_SYSTEM, "cannot keep a password for the commands: %s", strerror(errno));
+            connection_clear(c);
+            return EXIT_FAILED;
+        }
+        if (!secret && (i == OPT_URL || i == OPT_PREFIX || i >= OPT_PASSWORD_FILE) && value->set &&
+            !value->from_environment)
+            setenv(opt_common[i].env, opt_common[i].kind == OPT_FLAG ? "1" : value->text, 1);
+    }
+    return EXIT_DONE;
 }
 
 static int refuse_group(const struct call *call, bool from_environment, const char *why)
