@@ -113,7 +113,7 @@ end manager KILL 137
 
 # ---- 5
 manager "$tmp/full" "$tmp/room"
-start worker "$MUSTER" work mail --id w -- sh -c "until [ -e '$tmp/go' ]; do sleep 0.02; done"
+start worker "$MUSTER" work mail --id w --drain 1h -- sh -c "until [ -e '$tmp/go' ]; do sleep 0.02; done"
 wait_for says worker 'takes tasks'
 check_exit 0 "$MUSTER" enqueue mail one
 wait_for redis_is 1 HGET muster:queue:mail running
