@@ -202,16 +202,17 @@ static int enqueue_operands(struct flow *f)
 static int report_input(const struct flow *f, const struct input *in, enum input_state state)
 {
     char text[HOW_FAR_SIZE];
+    const int error = errno;
     if (state == INPUT_FAILED && progress_is_stopped())
         return report_flow(f, MUSTER_E_STOPPED);
     if (state == INPUT_FAILED)
-        complain_refusal(f->call, COMPLAIN_SYSTEM, "cannot read standard input: %s; %s", strerror(errno),
+        complain_refusal(f->call, COMPLAIN_SYSTEM, "cannot read standard input: %s; %s", strerror(error),
                          say_how_far(f, false, text));
     else
-        complain_refusal(f->call, muster_err_name(MUSTER_E_TOO_BIG),
-                         "task %" PRIu64
-                         " is longer than %zu MiB; %s; store the data elsewhere and enqueue where it is",
-                         f->enqueued + in->n + 1, MUSTER_TASK_MAX_DEFAULT >> 20, say_how_far(f, false, text));
+        complain_refusal(
+            f->call, muster_err_name(MUSTER_E_TOO_BIG),
+            "task %" PRIu64 " is longer than %zu MiB; %s; store the data elsewhere and enqueue where it is",
+            f->enqueued + f->existed + in->n + 1, MUSTER_TASK_MAX_DEFAULT >> 20, say_how_far(f, false, text));
     return EXIT_FAILED;
 }
 

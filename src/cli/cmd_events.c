@@ -46,14 +46,15 @@ static int run(const struct call *call)
 {
     const int64_t wait_ms = opt_wait_ms(&call->common[OPT_TIMEOUT], INT64_MAX);
     struct muster_client *client;
-    int code = client_open(call, &client);
+    int err = MUSTER_OK, code = client_open(call, &client);
     if (code)
         return code;
     signal(SIGINT, SIG_DFL); /* it ends also what a shell has started in the background, which ignores it */
     progress_begin_wait(call, client);
     if (call->own[QUEUE].set)
-        (void)known_look(call, client, call->own[QUEUE].text, " yet");
-    int err = muster_job_listen(client, call->own[QUEUE].text, wait_ms, print_ready, print_event, (void *)call);
+        err = known_look(call, client, call->own[QUEUE].text, " yet");
+    if (err != MUSTER_E_INTERRUPTED)
+        err = muster_job_listen(client, call->own[QUEUE].text, wait_ms, print_ready, print_event, (void *)call);
     progress_end_wait();
     if (err != MUSTER_E_TIMEOUT && err != MUSTER_E_INTERRUPTED)
         return client_close(call, client, err);

@@ -178,14 +178,16 @@ static void note(struct listening *l, const struct muster_heard *e)
         print_line(e);
 }
 
+/* No more at a time: a signal, or the time, ends it also where more is heard than can be printed. */
+#define TAKEN_AT_ONCE 64
+
 static void take(struct listening *l)
 {
-    struct muster_heard heard[64];
-    size_t n;
+    struct muster_heard heard[TAKEN_AT_ONCE];
     heard[0].size = sizeof heard[0];
-    while (!l->is_over && (n = muster_listener_next(l->listener, heard, sizeof heard / sizeof *heard)) > 0)
-        for (size_t i = 0; i < n && !l->is_over; i++)
-            note(l, &heard[i]);
+    size_t n = muster_listener_next(l->listener, heard, TAKEN_AT_ONCE);
+    for (size_t i = 0; i < n && !l->is_over; i++)
+        note(l, &heard[i]);
     l->is_over |= out_flush() != 0;
 }
 
@@ -193,36 +195,41 @@ static void take(struct listening *l)
 
 static volatile sig_atomic_t is_stopped;
 
+/* The second one ends the program as ever, also where nobody reads what it prints. */
 static void on_stop_signal(int signo)
 {
     (void)signo;
     is_stopped = 1;
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
 }
 
-/* They come while it waits, and at no other time: so no line is cut off. */
-static void set_signals(sigset_t *waiting)
+/* With SA_RESTART a line that is being written is written whole. */
+static void set_signals(sigset_t *stops)
 {
-    const struct sigaction action = {.sa_handler = on_stop_signal};
-    sigset_t stops;
-    sigemptyset(&stops);
-    sigaddset(&stops, SIGINT);
-    sigaddset(&stops, SIGTERM);
-    sigprocmask(SIG_BLOCK, &stops, waiting);
-    sigdelset(waiting, SIGINT);
-    sigdelset(waiting, SIGTERM);
+    struct sigaction action = {.sa_handler = on_stop_signal, .sa_flags = SA_RESTART};
+    sigemptyset(stops);
+    sigaddset(stops, SIGINT);
+    sigaddset(stops, SIGTERM);
+    action.sa_mask = *stops;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    sigprocmask(SIG_UNBLOCK, stops, NULL);
 }
 
-/* False: the time is over. */
-static bool wait_for_more(const struct listening *l, int64_t until_ms, const sigset_t *waiting)
+/* A signal between the look for one and the wait would be missed: there it is held back. False: the time is over. */
+static bool wait_for_more(const struct listening *l, int64_t until_ms, const sigset_t *stops)
 {
     struct pollfd p = {.fd = muster_listener_fd(l->listener), .events = POLLIN};
     const int64_t left_ms = until_ms - now_ms();
     const struct timespec left = {.tv_sec = left_ms / 1000, .tv_nsec = left_ms % 1000 * 1000000};
+    sigset_t waiting;
     if (left_ms <= 0)
         return false;
-    ppoll(&p, 1, until_ms < INT64_MAX ? &left : NULL, waiting);
+    sigprocmask(SIG_BLOCK, stops, &waiting);
+    if (!is_stopped)
+        ppoll(&p, 1, until_ms < INT64_MAX ? &left : NULL, &waiting);
+    sigprocmask(SIG_SETMASK, &waiting, NULL);
     return true;
 }
 
@@ -230,15 +237,15 @@ static int listen(struct listening *l)
 {
     const int64_t wait_ms = opt_wait_ms(&l->call->common[OPT_TIMEOUT], -1);
     const int64_t until_ms = wait_ms < 0 ? INT64_MAX : now_ms() + wait_ms;
-    sigset_t waiting;
-    set_signals(&waiting);
+    sigset_t stops;
+    set_signals(&stops);
     for (size_t i = 0; i < l->call->n_operands; i++) {
         int err = muster_listener_add(l->listener, l->call->operands[i], wanted_kinds(&l->call->own[KIND]));
         if (err != MUSTER_OK)
             return complain_error(l->call, err, muster_listener_error(l->listener));
     }
     while (!l->is_over && !is_stopped) {
-        if (!wait_for_more(l, until_ms, &waiting))
+        if (!wait_for_more(l, until_ms, &stops))
             return EXIT_TIMEOUT;
         take(l);
     }

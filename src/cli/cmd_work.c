@@ -30,7 +30,7 @@ static atomic_int stops_asked; /* threads that print read it */
 static void on_stop_signal(int signo)
 {
     (void)signo;
-    notify_say("STOPPING=1");
+    notify_say(NOTIFY_STOPPING);
     muster_worker_stop(worker, stops_asked ? 0 : drain_ms);
     stops_asked = 1;
 }
@@ -69,7 +69,7 @@ static void set_timer(int64_t ms)
 static void on_started(void)
 {
     set_timer(0);
-    notify_say("READY=1");
+    notify_say(NOTIFY_READY);
 }
 
 /* ---- options ---- */
@@ -357,16 +357,6 @@ static int check_options(const struct call *call)
 
 /* ---- start and end ---- */
 
-/* COMMANDs find the same Redis, and may end their own processes there. */
-static void pass_on_connection(const struct call *call)
-{
-    for (size_t i = 0; opt_common[i].help; i++) {
-        const struct opt_value *value = &call->common[i];
-        if ((i == OPT_URL || i == OPT_PREFIX || i >= OPT_PASSWORD_FILE) && value->set && !value->from_environment)
-            setenv(opt_common[i].env, opt_common[i].kind == OPT_FLAG ? "1" : value->text, 1);
-    }
-}
-
 /* Each hand that prints needs a thread, and prints while no other one does. */
 #define PRINTING_HANDS_MAX 64
 static int hands_of(const struct call *call)
@@ -380,6 +370,8 @@ static int make_worker(const struct call *call, struct work_story *story)
 {
     struct connection connection;
     int code = connection_read(call, &connection);
+    if (!code && call->rest)
+        code = connection_pass_on(call, &connection);
     if (code)
         return code;
     const struct muster_worker_options o = {
@@ -415,16 +407,15 @@ static void on_pulse(struct muster_worker *w, void *arg)
 {
     (void)w;
     status_beat(arg);
-    if (notify_watchdog_ms() > 0)
-        notify_say("WATCHDOG=1");
+    notify_pulse();
 }
 
 static int64_t pulse_ms(const struct status *status)
 {
-    int64_t watchdog_ms = notify_watchdog_ms();
+    int64_t manager_ms = notify_pulse_ms();
     if (!status)
-        return watchdog_ms;
-    return watchdog_ms > 0 && watchdog_ms < STATUS_BEAT_MS ? watchdog_ms : STATUS_BEAT_MS;
+        return manager_ms;
+    return manager_ms > 0 && manager_ms < STATUS_BEAT_MS ? manager_ms : STATUS_BEAT_MS;
 }
 
 /* A log that is read slowly must not cost the registration, nor hold up a stop. */
@@ -519,7 +510,6 @@ static int run(const struct call *call)
         return code;
     work_print_init(&printer, call->common[OPT_JSON].set, patience_ms(call), &stops_asked);
     drain_ms = (int)call->own[DRAIN].number;
-    pass_on_connection(call);
     notify_open();
     code = work_log_begin(&story.log, call, call->own[LOG].text, call->own[LOG_FILE].text, patience_ms(call));
     if (code) {
@@ -539,7 +529,7 @@ static int run(const struct call *call)
     bool was_serving = err == MUSTER_OK;
     if (was_serving)
         err = muster_worker_run(worker);
-    notify_say("STOPPING=1");
+    notify_say(NOTIFY_STOPPING);
     set_timer(0);
     set_signals(SIG_IGN, SIG_IGN); /* a late signal must not find a worker that is gone */
     code = report_end(call, err, was_serving);

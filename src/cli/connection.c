@@ -9,16 +9,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <muster/client.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "complain.h"
 #include "need.h"
+#include "progress.h"
 #include "text.h"
 
 #define PASSWORD_MAX 4096
@@ -63,22 +64,13 @@ static int check_rights(const struct call *call, const char *label, const char *
     return EXIT_DONE;
 }
 
-/* A pipe may wait for a person, but not for ever. */
-static bool wait_for_more(int fd)
-{
-    int n = poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, PIPE_PATIENCE_MS);
-    if (n == 0)
-        errno = ETIMEDOUT;
-    return n > 0;
-}
-
-/* As much as there is room for. A pipe does not block. */
+/* As much as there is room for. A pipe does not block: it may wait for a person, but not for ever. */
 static ssize_t read_all(int fd, char *out, size_t size)
 {
     size_t len = 0;
     ssize_t n;
     while (len < size && (n = read(fd, out + len, size - len)) != 0) {
-        if (n < 0 && errno != EINTR && !(errno == EAGAIN && wait_for_more(fd)))
+        if (n < 0 && errno != EINTR && !(errno == EAGAIN && progress_wait_for_input(fd, PIPE_PATIENCE_MS) > 0))
             return -1;
         len += n > 0 ? (size_t)n : 0;
     }
@@ -96,7 +88,8 @@ static int read_first_line(const struct call *call, const char *label, const cha
     if (newline && end > 0 && text[end - 1] == '\r')
         end--;
     if (len < 0)
-        code = refuse(call, label, path, strerror(errno));
+        code = progress_is_stopped() ? complain_stopped(call, "nothing was tried")
+                                     : refuse(call, label, path, strerror(errno));
     else if (end == 0)
         code = refuse(call, label, path, "its first line, the password, is empty");
     else if (end > PASSWORD_MAX || memchr(text, '\0', end))
@@ -218,6 +211,37 @@ void connection_clear(struct connection *c)
     wipe(c->password);
     wipe(c->sentinel_password);
     *c = (struct connection){.common = c->common};
+}
+
+/* Who runs as this user reads it through /proc, whatever descriptors it has inherited. */
+static bool pass_on_secret(const char *variable, const char *secret)
+{
+    char path[64];
+    const size_t len = strlen(secret);
+    int fd = memfd_create("muster-secret", MFD_CLOEXEC);
+    if (fd < 0 || fchmod(fd, S_IRUSR | S_IWUSR) != 0 || write(fd, secret, len) != (ssize_t)len)
+        return false;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), fd);
+    return setenv(variable, path, 1) == 0;
+}
+
+int connection_pass_on(const struct call *call, struct connection *c)
+{
+    for (size_t i = 0; opt_common[i].help; i++) {
+        const struct opt_value *value = &call->common[i];
+        const char *secret = i == OPT_PASSWORD_FILE            ? c->password
+                             : i == OPT_SENTINEL_PASSWORD_FILE ? c->sentinel_password
+                                                               : NULL;
+        if (secret && !pass_on_secret(opt_common[i].env, secret)) {
+            complain_refusal(call, COMPLAIN_SYSTEM, "cannot keep a password for the commands: %s", strerror(errno));
+            connection_clear(c);
+            return EXIT_FAILED;
+        }
+        if (!secret && (i == OPT_URL || i == OPT_PREFIX || i >= OPT_PASSWORD_FILE) && value->set &&
+            !value->from_environment)
+            setenv(opt_common[i].env, opt_common[i].kind == OPT_FLAG ? "1" : value->text, 1);
+    }
+    return EXIT_DONE;
 }
 
 static int refuse_group(const struct call *call, bool from_environment, const char *why)

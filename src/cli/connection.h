@@ -20,6 +20,10 @@ struct connection {
 int connection_read(const struct call *call, struct connection *out);
 void connection_clear(struct connection *c);
 
+/* Name it in the environment, for the programs that this one starts: they find the same Redis. What came by a pipe is a
+ * file for them, as long as this program runs. On an error it clears `c`, and returns as connection_read(). */
+int connection_pass_on(const struct call *call, struct connection *c);
+
 /* For a verb that connects to nothing, or not in this way: complain about an option of the group. The environment, which
  * may be meant for other verbs, is complained about only if the verb connects after all. */
 int connection_refuse(const struct call *call, const char *why);

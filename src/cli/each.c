@@ -24,7 +24,8 @@
 static bool is_general(int err, bool is_first)
 {
     return err != MUSTER_OK && (err != MUSTER_E_INVALID || is_first) && err != MUSTER_E_LOST && err != MUSTER_E_STATE &&
-           err != MUSTER_E_NOT_FOUND && err != MUSTER_E_REDIS && err != MUSTER_E_CANCELLED && err != MUSTER_E_EXHAUSTED;
+           err != MUSTER_E_NOT_FOUND && err != MUSTER_E_REDIS && err != MUSTER_E_CANCELLED &&
+           err != MUSTER_E_EXHAUSTED && err != MUSTER_E_TOO_BIG;
 }
 
 /* Do these words name the operand, in quotes? */

@@ -5,7 +5,6 @@
 #include "input.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,7 +15,6 @@
 
 #define SIZE_MIN ((size_t)1024 * 1024)
 #define TASKS_MIN 1024
-#define LOOK_MS 200
 
 static void make_room(struct input *in)
 {
@@ -36,27 +34,13 @@ double input_part(const struct input *in)
     return part < 1 ? part : 1;
 }
 
-/* A signal may come just before the wait, and would not end it: so it looks again. */
-static bool wait_for_input(void)
-{
-    struct pollfd input = {STDIN_FILENO, POLLIN, 0};
-    int n = 0;
-    while (n <= 0 && !progress_is_stopped()) {
-        n = poll(&input, 1, LOOK_MS);
-        if (n < 0 && errno != EINTR)
-            return true; /* the read says what is wrong */
-    }
-    errno = EINTR;
-    return !progress_is_stopped();
-}
-
 /* Reads once, and returns what read(2) returned. */
 static ssize_t read_some(struct input *in)
 {
     make_room(in);
     char *added = in->data + in->len;
-    if (!wait_for_input())
-        return -1;
+    if (progress_wait_for_input(STDIN_FILENO, -1) < 0 && errno == EINTR)
+        return -1; /* of anything else the read says what is wrong */
     ssize_t n = read(STDIN_FILENO, added, in->size - in->len);
     if (n <= 0) {
         in->ended = n == 0;

@@ -6,6 +6,7 @@
 #include "notify.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -19,6 +20,13 @@
 static struct sockaddr_un address;
 static socklen_t address_len; /* 0: there is no manager */
 static int64_t watchdog_ms;
+
+/* How soon a manager that had no room is told again. */
+#define AGAIN_MS 1000
+
+/* In the order in which they are said. */
+static const char *const states[] = {[NOTIFY_READY] = "READY=1", [NOTIFY_STOPPING] = "STOPPING=1"};
+static atomic_uint unsaid; /* a bit for each */
 
 static void read_address(const char *path)
 {
@@ -52,21 +60,55 @@ void notify_open(void)
     unsetenv("WATCHDOG_USEC");
 }
 
-void notify_say(const char *state)
+/* There may be room for it later. */
+static bool is_for_now(int error)
 {
-    if (!address_len)
-        return;
-    int saved = errno;
+    return error == EAGAIN || error == ENOBUFS || error == ENOMEM || error == EMFILE || error == ENFILE;
+}
+
+/* False: not now. Who is not there, or refuses, is told nothing later either. */
+static bool say(const char *text)
+{
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0) {
-        (void)sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT, (const struct sockaddr *)&address,
-                     address_len);
+    bool is_said = fd >= 0 && sendto(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT,
+                                     (const struct sockaddr *)&address, address_len) >= 0;
+    bool is_done = is_said || !is_for_now(errno);
+    if (fd >= 0)
         close(fd);
+    return is_done;
+}
+
+/* A signal may come in between, and say the same twice. */
+static void say_unsaid(void)
+{
+    for (unsigned i = 0; i < sizeof states / sizeof *states; i++)
+        if (atomic_load(&unsaid) & 1u << i) {
+            if (!say(states[i]))
+                return;
+            atomic_fetch_and(&unsaid, ~(1u << i));
+        }
+}
+
+void notify_say(enum notify_state state)
+{
+    int saved = errno;
+    if (address_len) {
+        atomic_fetch_or(&unsaid, 1u << state);
+        say_unsaid();
     }
     errno = saved;
 }
 
-int64_t notify_watchdog_ms(void)
+int64_t notify_pulse_ms(void)
 {
-    return watchdog_ms;
+    if (!address_len)
+        return 0;
+    return watchdog_ms > 0 && watchdog_ms < AGAIN_MS ? watchdog_ms : AGAIN_MS;
+}
+
+void notify_pulse(void)
+{
+    say_unsaid();
+    if (watchdog_ms > 0)
+        (void)say("WATCHDOG=1");
 }

@@ -10,11 +10,15 @@
 /* Read NOTIFY_SOCKET and the watchdog's variables, and remove them: the commands of a worker do not speak for it. */
 void notify_open(void);
 
-/* Send a state, as "READY=1". Does nothing without a manager; a manager that does not listen is not waited for. May be
- * called by a signal handler. */
-void notify_say(const char *state);
+enum notify_state { NOTIFY_READY, NOTIFY_STOPPING };
 
-/* How often the manager wants to hear WATCHDOG=1, in ms, twice as often as it insists on; 0: never. */
-int64_t notify_watchdog_ms(void);
+/* Tell that it has come to this state. Does nothing without a manager, and does not wait for one. May be called by a
+ * signal handler. */
+void notify_say(enum notify_state state);
+
+/* The loop goes round: call this so often, in ms; 0: there is no manager. It tells the watchdog so, and what the
+ * manager could not take before. */
+int64_t notify_pulse_ms(void);
+void notify_pulse(void);
 
 #endif

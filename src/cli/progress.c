@@ -5,6 +5,7 @@
 #include "progress.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 
 #define FIRST_MS 1000
 #define AGAIN_MS 200
+#define LOOK_MS 200
 #define COLUMNS_DEFAULT 80
 #define LINE_SIZE 240
 /* A rate of less time than this says little about what is left. */
@@ -78,6 +80,25 @@ bool progress_is_stopped(void)
     return stopped_by != 0;
 }
 
+/* A signal may come just before the wait, and would not end it: so it looks again. */
+int progress_wait_for_input(int fd, int limit_ms)
+{
+    const int64_t begun_ms = now_ms();
+    struct pollfd input = {.fd = fd, .events = POLLIN};
+    int n = 0;
+    while (n == 0 && !progress_is_stopped() && (limit_ms < 0 || now_ms() - begun_ms < limit_ms)) {
+        n = poll(&input, 1, LOOK_MS);
+        if (n < 0 && errno == EINTR)
+            n = 0;
+    }
+    if (n == 0)
+        errno = ETIMEDOUT;
+    if (!progress_is_stopped())
+        return n;
+    errno = EINTR;
+    return -1;
+}
+
 /* ---- the line ---- */
 
 static bool is_terminal(void)
@@ -103,7 +124,12 @@ void progress_begin_wait(const struct call *call, struct muster_client *client)
         return;
     line.call = call;
     waits = client;
-    catch_signals(SA_RESTART);
+    if (!stopped_by) {
+        catch_signals(SA_RESTART);
+    } else { /* it came in the last step before this */
+        ended_wait_by = stopped_by;
+        (void)muster_client_interrupt(client);
+    }
 }
 
 /* A first signal from now on comes too late: what the verb was to do is done, and its status says so. */

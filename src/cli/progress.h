@@ -30,8 +30,13 @@ void progress_hide(void);
 
 bool progress_is_stopped(void);
 
+/* Wait until this descriptor can be read, for at most so long; -1: without limit. Positive: it can. Otherwise errno says
+ * why not: ETIMEDOUT, or EINTR if the verb was stopped. */
+int progress_wait_for_input(int fd, int limit_ms);
+
 /* From now on the first of these signals interrupts the call of this client, which waits and changes nothing that could
- * be told; the second one ends the program as ever. In a thread of another verb this does nothing. */
+ * be told; the second one ends the program as ever. One that came in a step before, which was the last one, interrupts
+ * it at once. In a thread of another verb this does nothing. */
 void progress_begin_wait(const struct call *call, struct muster_client *client);
 
 /* The call is over: what follows is interrupted no more. Call this before the client is freed. */

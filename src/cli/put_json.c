@@ -68,7 +68,8 @@ static char *add_one(struct put_json *j, struct values *v, const char *name, con
     return NULL;
 }
 
-/* A list becomes an option that is given more than once; true a flag; null nothing. Returns what is wrong, or NULL. */
+/* A list becomes an option that may be given more than once; true a flag; null nothing. Returns what is wrong, or NULL.
+ * An empty list for any other option would pass for nothing. */
 static char *add_member(struct put_json *j, struct values *v, const struct cJSON *member)
 {
     const char *name = member->string;
@@ -81,7 +82,7 @@ static char *add_member(struct put_json *j, struct values *v, const struct cJSON
         return say("'%s' must be true or false", name);
     if (is_flag(o) || !o) /* one that is unknown is refused with the others' values */
         add_value(v, name, NULL);
-    else if (!cJSON_IsArray(member))
+    else if (!cJSON_IsArray(member) || o->kind != OPT_LIST)
         return add_one(j, v, name, member);
     else
         cJSON_ArrayForEach(one, member) why = why ? why : add_one(j, v, name, one);

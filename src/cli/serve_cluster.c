@@ -150,10 +150,10 @@ static int check_or_make_lists(const struct call *call, const struct place *base
         return EXIT_DONE;
     if (!have_run)
         return make_lists(call, nodes);
-    complain(call,
-             "'%s/nodes.conf', the list of the cluster's nodes, is missing or damaged: restore it, or use another "
-             "directory than '%s'",
-             nodes[missing].dir, base->dir);
+    complain_refusal(call, COMPLAIN_SYSTEM,
+                     "'%s/nodes.conf', the list of the cluster's nodes, is missing or damaged: restore it, or use "
+                     "another directory than '%s'",
+                     nodes[missing].dir, base->dir);
     return EXIT_FAILED;
 }
 

@@ -102,6 +102,8 @@ int serve_place_open_log(const struct call *call, struct place *place)
         return cannot_use(call, path);
     if (flock(place->log, LOCK_EX | LOCK_NB) == 0)
         return EXIT_DONE;
+    close(place->log); /* it is another one's, which may have found the directory new, too */
+    place->log = -1;
     complain_refusal(call, COMPLAIN_SYSTEM,
                      "'%s' is in use by another `muster serve`; name another directory with --dir", place->dir);
     return EXIT_FAILED;
@@ -231,7 +233,7 @@ static int remove_one(const char *path, const struct stat *info, int type, struc
     return remove(path);
 }
 
-/* With no more in it than a log without a line. */
+/* With no more in it than a log without a line, which is this one's. */
 static void remove_if_unused(const struct place *place)
 {
     char path[PATH_MAX + 16];
@@ -244,12 +246,12 @@ static void remove_if_unused(const struct place *place)
 
 void serve_place_close(struct place *place)
 {
-    if (place->is_temporary && place->dir[0])
-        nftw(place->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-    else if (place->is_new)
+    if (place->is_new && !place->is_temporary)
         remove_if_unused(place);
     if (place->log >= 0)
         close(place->log);
+    if (place->is_temporary && place->dir[0]) /* needs a descriptor, of which there may have been no more */
+        nftw(place->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 void serve_place_last_line(const struct place *place, char *out, size_t size)

@@ -52,16 +52,19 @@ static int make_settings(const struct place *place)
     int fd = memfd_create("redis.conf", MFD_CLOEXEC);
     int copy = fd < 0 ? -1 : dup(fd);
     FILE *f = copy < 0 ? NULL : fdopen(copy, "w");
-    if (!f) {
+    int why = errno;
+    if (f) {
+        write_settings(f, place);
+        bool failed = fclose(f) != 0 || lseek(fd, 0, SEEK_SET) < 0;
+        if (!failed)
+            return fd;
+        why = errno;
+    } else if (copy >= 0) {
         close(copy);
-        close(fd);
-        return -1;
     }
-    write_settings(f, place);
-    bool failed = fclose(f) != 0 || lseek(fd, 0, SEEK_SET) < 0;
-    if (!failed)
-        return fd;
-    close(fd);
+    if (fd >= 0)
+        close(fd);
+    errno = why;
     return -1;
 }
 

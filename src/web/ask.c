@@ -169,7 +169,7 @@ static void add_param(struct ask *a, struct words *w, const char *name, char sig
 {
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(a->params, param), *each;
     const struct opt *o = name ? opt_find(w->verb->options, name) : NULL;
-    if (!cJSON_IsArray(value)) {
+    if (!cJSON_IsArray(value) || (o && o->kind != OPT_LIST)) { /* an empty list would pass for nothing */
         const char *text = param_for(a, o, param);
         if (text)
             add(a, w, name, sign, text);

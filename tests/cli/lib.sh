@@ -64,6 +64,14 @@ start() {
 runs() { kill -0 "${pids[$1]}" 2>/dev/null; }
 has_ended() { ! runs "$1"; }
 
+# catches NAME NUMBER: has it a handler for this signal?
+catches() {
+    local mask
+    mask=$(sed -n 's/^SigCgt:[[:blank:]]*//p' "/proc/${pids[$1]}/status")
+    ((0x$mask & 1 << $2 - 1))
+}
+catches_no_more() { ! catches "$@"; }
+
 # check_end NAME CODE: it must end by itself, with this exit status
 check_end() {
     local name=$1 code=0
@@ -93,6 +101,12 @@ redis_answers() { [[ $(redis PING 2>&1) == *@(PONG|NOAUTH)* ]]; }
 
 # redis_is VALUE COMMAND...: does redis-cli print this?
 redis_is() { [[ $(redis "${@:2}") == "$1" ]]; }
+# is_quiet QUEUE: does nothing of it wait, and nothing run? In one look: between two a task goes from one place to another.
+is_quiet() {
+    redis_is $'0\n0\n0' EVAL "local q = ARGV[1]
+        return {redis.call('HGET', 'muster:queue:' .. q, 'running'), redis.call('LLEN', 'muster:queues:' .. q),
+            redis.call('ZCARD', 'muster:waiting:' .. q)}" 0 "$1"
+}
 check_redis() { redis_is "$@" || fail "redis ${*:2}: $(redis "${@:2}"), not $1"; }
 
 # start_full_socket PATH: there is a Unix socket whose queue of connections is full; nobody accepts any. Needs python3.

@@ -9,8 +9,9 @@
 #  4. with the rights of examples/users.acl it is well, and what this user may not see is unknown; each right that is missing is
 #     named with the rule that grants it, and with that rule it is there
 #  5. it leaves nothing behind; --json has the same lines
-#  6. each of these has its line within three seconds, however long the whole takes: a Redis that is slow, one that stands
-#     still again and again, limits below the longest task, a replica, more replicas asked for than there are
+#  6. each of these has its line, and none waits for what does not come ($MUSTER_TIMEOUT is far above what is waited for): a
+#     Redis that is slow, which is told before the rest is looked at, one that stands still again and again, after no more
+#     tries than fit in a second, limits below the longest task, a replica, more replicas asked for than there are
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -140,20 +141,18 @@ for line in open(sys.argv[1]):
     assert list(json.loads(line)) == ["state", "subject", "what", "advice"], line' "$tmp/out"
 
 # ---- 6
-# soon SUBJECT TEXT [VARIABLE=VALUE...]: the line is there in time
-soon() {
-    local began=$EPOCHREALTIME
+# tells SUBJECT TEXT [VARIABLE=VALUE...]: the doctor comes to this line; what it had said by then is in $tmp/said
+tells() {
     start doctor env "${@:3}" "$MUSTER" doctor
     wait_for grep -qsE "^mend +$1: .*$2" "$tmp/doctor.out"
-    local ms=$(((${EPOCHREALTIME/./} - ${began/./}) / 1000))
-    ((ms < 3000)) || fail "'$2' took $ms ms"
+    cp "$tmp/doctor.out" "$tmp/said"
     kill -KILL "${pids[doctor]}" || true # it may have come to its end
     wait "${pids[doctor]}" || true
     unset "pids[doctor]"
 } 2>/dev/null
 # stall S PAUSE: it stands still for so long, and then goes on for a while
 stall() {
-    while redis DEBUG SLEEP "$1"; do sleep "$2"; done >"$tmp/said" &
+    while redis DEBUG SLEEP "$1"; do sleep "$2"; done >"$tmp/stalled" &
     pids[staller]=$!
 }
 go_on() {
@@ -162,21 +161,24 @@ go_on() {
     unset 'pids[staller]'
 } 2>/dev/null
 stall 1.5 0
-soon answers 'took [0-9]+ ms, which is slow'
+tells answers 'took [0-9]+ ms, which is slow'
 go_on
+! grep -q 'messages: ' "$tmp/said" || fail "it is told at the end: $(cat "$tmp/said")"
 stall 0.4 0.3
-soon answers 'took [0-9]+ ms, which is slow'
+tells answers 'took [0-9]+ ms, which is slow'
 go_on
+tries=$(sed -n 's/.*the slowest of \([0-9]*\) took.*/\1/p' "$tmp/said")
+((${tries:-0} <= 26)) || fail "$tries tries, with 40 ms between two" # none: it was slow to connect already
 for limit in 'proto-max-bulk-len 1mb' 'client-query-buffer-limit 2mb' 'client-output-buffer-limit normal 33554432 0 0'; do
     name=${limit%% *}
     before=$(redis CONFIG GET "$name" | tail -n 1)
     redis CONFIG SET "$name" "${limit#* }" >"$tmp/said"
-    soon limits "$name is .* KiB, and a task may have 65536"
+    tells limits "$name is .* KiB, and a task may have 65536"
     redis CONFIG SET "$name" "$before" >"$tmp/said"
 done
-soon replicas 'replicas=2, but only 0 are connected: nothing is confirmed' MUSTER_REPLICAS=2
+tells replicas 'replicas=2, but only 0 are connected: nothing is confirmed' MUSTER_REPLICAS=2
 redis REPLICAOF 127.0.0.1 1 >"$tmp/said"
-soon replicas 'this Redis is a replica, which takes no task'
+tells replicas 'this Redis is a replica, which takes no task'
 began=$SECONDS # $MUSTER_TIMEOUT is far above what is allowed
 check_exit 1 "$MUSTER" doctor
 ((SECONDS - began < 100)) || fail 'it waits for a replica to take a write'

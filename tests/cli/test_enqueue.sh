@@ -89,6 +89,9 @@ check_redis 0 EXISTS muster:queues:too-big
 big | check_exit 1 "$MUSTER" enqueue too-big
 check_too_long 'task 2' '1 task was enqueued'
 check_tasks too-big '"before"'
+check_exit 0 "$MUSTER" enqueue there-big --unique before
+big | check_exit 1 "$MUSTER" enqueue there-big --unique
+check_too_long 'task 2' '1 task is there'
 
 # ---- 6: 200 tasks of 64 KiB, and room for about half of them
 used=$(redis INFO memory | sed -n 's/^used_memory:\([0-9]*\).*/\1/p')

@@ -87,8 +87,7 @@ check_exit 2 "$MUSTER_EXAMPLES/worker_epoll"
 start epoll "$MUSTER_EXAMPLES/worker_epoll" loop
 seq 1000 >"$tmp/thousand"
 check_exit 0 "$producer" loop <"$tmp/thousand"
-is_quiet() { [[ $(redis LLEN muster:queues:loop) == 0 && $(redis HGET muster:queue:loop running) == 0 ]]; }
-wait_for is_quiet
+wait_for is_quiet loop
 end epoll TERM 0
 says epoll "1000 done" || fail "it said: $(cat "$tmp/epoll.err")"
 check_redis 0 EXISTS muster:registry muster:idle:loop

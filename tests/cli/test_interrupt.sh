@@ -6,8 +6,10 @@
 #  2. a hundred times, with tasks that arrive at that moment: what is leased was printed, and what was not printed is back
 #     in its queue
 #  3. a Redis that does not answer holds up nobody
-#  4. wait and put --wait end in the same way; what was put is named
-#  5. a shell's script ends with the verb that it has called
+#  4. wait, put --wait and enqueue --wait end in the same way, also by a signal that came in the step before they wait;
+#     what was put is named
+#  5. put ends so while it waits for a password that comes by a pipe
+#  6. a shell's script ends with the verb that it has called
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -88,12 +90,17 @@ check_redis 0 HLEN muster:suspects:q
 
 # ---- 3
 kill -STOP "${pids[redis]}"
-for verb in 'take q' 'take q --wait 1h' 'wait a'; do
+for verb in 'take q' 'take q --wait 1h' 'wait a' 'events' 'events --queue q'; do
     # shellcheck disable=SC2086
     start waiter env --default-signal=INT "$MUSTER" $verb --timeout 1h
     wait_for asks waiter
-    end waiter INT 130
-    grep -q "^muster ${verb%% *}: interrupted" waiter.err || fail "$verb said: $(cat waiter.err)"
+    if [[ $verb == events* ]]; then
+        end waiter INT 0
+        check_said waiter ''
+    else
+        end waiter INT 130
+        grep -q "^muster ${verb%% *}: interrupted" waiter.err || fail "$verb said: $(cat waiter.err)"
+    fi
 done
 kill -CONT "${pids[redis]}"
 
@@ -107,8 +114,31 @@ begin waiter put jobs data --id b --wait
 wait_for hears
 end waiter TERM 143
 check_said waiter 'muster put: interrupted; what was added is there: muster wait b'
+for verb in 'put jobs --id c' 'enqueue jobs d'; do
+    kill -STOP "${pids[redis]}"
+    # shellcheck disable=SC2086
+    start waiter "$MUSTER" $verb --wait
+    wait_for asks waiter
+    kill -TERM "${pids[waiter]}"
+    wait_for catches_no_more waiter 15 # its handler has run, and left the next one to the system
+    kill -CONT "${pids[redis]}"
+    check_end waiter 143
+    [[ $(cat waiter.err) =~ ^"muster ${verb%% *}: interrupted; what was added is there: muster wait "[0-9a-z]+$ ]] ||
+        fail "$verb said: $(cat waiter.err)"
+    check_exit 0 "$MUSTER" job "$(sed 's/.* //' waiter.err)"
+done
 
 # ---- 5
+mkfifo password
+exec {writer}<>password
+begin waiter put jobs --id never --password-file password {writer}>&-
+has_opened() { [[ $(readlink "/proc/${pids[waiter]}/fd"/*) == *"$tmp/password"* ]]; }
+wait_for has_opened
+end waiter TERM 143
+exec {writer}>&-
+check_said waiter 'muster put: interrupted; nothing was tried'
+
+# ---- 6
 # shellcheck disable=SC2016 # it is the inner shell's
 start script env --default-signal=INT setsid bash -c '"$0" take q --wait 1h; echo goes on' "$MUSTER"
 wait_for waits_for q

@@ -5,7 +5,8 @@
 #  1. it says when it listens; from then on each event of its queues is a line, written at once, and --kind leaves out
 #     others; a task with a newline or a tab stays on its line
 #  2. --json has the bytes, and the result
-#  3. SIGINT and SIGTERM end it with status 0, --timeout with 124, a closed pipe with SIGPIPE
+#  3. SIGINT and SIGTERM end it with status 0, --timeout with 124, a closed pipe with SIGPIPE; where nobody reads, the
+#     second signal ends it, and where it is read more slowly than it hears, the first one does
 #  4. it goes on when Redis is killed and starts again, and says that events may be missed, once, and when it listens again
 #  5. if it cannot begin it ends: without Redis with 69, without the right to with 77
 set -eu
@@ -81,6 +82,36 @@ wait "$reader"
 finish q two
 check_end closed 141
 (($(wc -l <closed.err) == 1)) || fail "it said: $(cat closed.err)"
+# More than a pipe takes; it stands in a write then.
+# shellcheck disable=SC2016 # the inner shell's $0
+start stuck bash -c 'exec "$0" listen q >pipe' "$checked"
+exec {reader}<pipe
+wait_for says stuck listens
+seq 4000 | sed 's/^/a task of some length, of which there are many: /' | "$MUSTER" enqueue q >said
+ok work q --print --burst -c 64
+writes() { [[ $(<"/proc/${pids[stuck]}/wchan") == *pipe_w* ]]; }
+wait_for writes
+kill -TERM "${pids[stuck]}"
+wait_for catches_no_more stuck 15 # its handler has run
+wait_for writes
+end stuck TERM 143
+exec {reader}<&-
+# A reader that reads a line for each look whether it has ended.
+# shellcheck disable=SC2016 # the inner shell's $0
+start slow bash -c 'exec "$0" listen q >pipe' "$checked"
+exec {reader}<pipe
+wait_for says slow listens
+seq 8000 | sed 's/^/a task of some length, of which there are many: /' | "$MUSTER" enqueue q >said
+ok work q --print --burst -c 64
+kill -TERM "${pids[slow]}"
+n=0
+until ! runs slow; do
+    read -r -u "$reader" _ || break
+    n=$((n + 1))
+done
+check_end slow 0
+exec {reader}<&-
+((n < 8000)) || fail 'it went on until nothing was left'
 
 # ---- 4
 kill -KILL "${pids[redis]}"

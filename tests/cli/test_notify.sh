@@ -8,12 +8,13 @@
 #  3. STOPPING=1 comes with the signal, while a command still runs; also at the end of a burst
 #  4. a command of the worker does not see the manager's variables; a socket that is not there harms nothing; a name that
 #     is in no folder works
-#  5. systemd accepts the units, and calls them well hardened, as far as it is installed
+#  5. what a manager whose socket is full could not take it hears later, in its order
+#  6. systemd accepts the units, and calls them well hardened, as far as it is installed
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# ---- 5
+# ---- 6
 missing=()
 if command -v systemd-analyze >"$tmp/out"; then
     mkdir "$tmp/units"
@@ -30,10 +31,21 @@ else
 fi
 
 cat >"$tmp/manager.py" <<'END'
-import socket, sys
+import os, socket, sys, time
 manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-manager.bind(sys.argv[1].replace("@", "\0", 1))
+address = sys.argv[1].replace("@", "\0", 1)
+manager.bind(address)
+if len(sys.argv) > 2: # full, until the file is there
+    sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    sender.setblocking(False)
+    try:
+        while True:
+            sender.sendto(b"full", address)
+    except BlockingIOError:
+        pass
 print("listens", flush=True)
+while len(sys.argv) > 2 and not os.path.exists(sys.argv[2]):
+    time.sleep(0.02)
 while True:
     print(manager.recv(4096).decode(), flush=True)
 END
@@ -41,9 +53,9 @@ if ! command -v python3 >"$tmp/out"; then
     echo "not tried, because it is not installed: python3, for a socket ${missing[*]}"
     exit 0
 fi
-# manager ADDRESS
+# manager ADDRESS [FILE]: its socket is full until there is this file
 manager() {
-    start manager python3 "$tmp/manager.py" "$1"
+    start manager python3 "$tmp/manager.py" "$@"
     wait_for heard 1 listens
     export NOTIFY_SOCKET=$1
 }
@@ -97,6 +109,21 @@ NOTIFY_SOCKET=$tmp/nobody check_exit 0 "$MUSTER" work mail --print --burst
 manager "@muster-test-$$"
 check_exit 0 "$MUSTER" work mail --print --burst
 wait_for heard 1 READY=1
+end manager KILL 137
+
+# ---- 5
+manager "$tmp/full" "$tmp/room"
+start worker "$MUSTER" work mail --id w --drain 1h -- sh -c "until [ -e '$tmp/go' ]; do sleep 0.02; done"
+wait_for says worker 'takes tasks'
+check_exit 0 "$MUSTER" enqueue mail one
+wait_for redis_is 1 HGET muster:queue:mail running
+kill -TERM "${pids[worker]}"
+touch "$tmp/room"
+wait_for heard 1 STOPPING=1
+[[ $(grep -m 1 '=1' "$tmp/manager.out") == READY=1 ]] || fail "it heard: $(cat "$tmp/manager.out")"
+runs worker || fail 'it is gone before it told'
+touch "$tmp/go"
+check_end worker 0
 if ((${#missing[@]})); then
     echo "not tried, because it is not installed: ${missing[*]}"
 fi

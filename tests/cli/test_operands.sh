@@ -3,7 +3,8 @@
 #
 # The exit status of several operands. Proves:
 #  1. status 2 means that nothing was tried: a wrong operand behind others is found before, or ends with another status
-#  2. what is wrong with one operand alone, behind others, keeps none behind it from being done
+#  2. what is wrong with one operand alone, behind others, keeps none behind it from being done; nor does a job that would
+#     have too many tags, also as the first one
 #  3. the highest status of all is told, and which ones are missing
 set -eu
 # shellcheck source=tests/cli/lib.sh
@@ -45,6 +46,12 @@ check_exit 1 "$MUSTER" change j1 every j2 --retries 7 --if waiting
 for id in j1 j2; do
     "$MUSTER" job $id --json | grep -q '"retries":7' || fail "$id was not changed"
 done
+tags=()
+for n in {1..100}; do tags+=(--tag "t$n"); done
+put full x "${tags[@]}"
+check_exit 1 "$MUSTER" change full j2 --tag +new
+check_err "the job 'full' would have more than 100 tags"
+"$MUSTER" job j2 --json | grep -q '"new"' || fail 'j2 was not changed'
 
 # ---- 3
 "$MUSTER" put p --id over x >/dev/null

@@ -94,6 +94,10 @@ refused '["a"]' 'it is no object of JSON'
 refused '{"id": "h"} more' 'it is no object of JSON'
 refused '{"id": "h", "priority": true}' "'priority' must be a text or a number"
 refused '{"id": "h", "tag": [["red"]]}' "'tag' must be a text, in quotes"
+for member in id:text delay:'text or a number' cron:text; do
+    refused "{\"data\": \"x\", \"${member%%:*}\": []}" "'${member%%:*}' must be a ${member#*:}"
+    refused "{\"data\": \"x\", \"${member%%:*}\": [\"a\"]}" "'${member%%:*}' must be a ${member#*:}"
+done
 refused '{"id": "h", "priority": "x"}' "--priority: 'x' is not a number"
 refused '{"id": "h", "track": "yes"}' "'track' must be true or false"
 refused '{"id": "h", "lines": true}' "'lines' is an option of the call"

@@ -81,6 +81,27 @@ check_exit 1 "$MUSTER" serve --socket s --dir file/data
 check_err "cannot use 'file/data': Not a directory"
 check_exit 1 "$MUSTER" serve --socket not-there/s --dir data
 check_err "cannot make a socket at 'not-there/s': No such file"
+# Of several that begin at once in a new directory one runs, and the others leave it alone.
+for round in {1..5}; do
+    for i in {1..6}; do start "at-once-$i" "$MUSTER" serve --dir "new-$round" --socket "new-$i.sock"; done
+    for i in {1..6}; do
+        wait_for eval "says at-once-$i 'Redis runs' || has_ended at-once-$i"
+        if runs "at-once-$i"; then
+            [[ -e new-$round/redis.log ]] || fail 'its log is gone'
+            winner=at-once-$i
+        else
+            check_end "at-once-$i" 1
+            says "at-once-$i" 'is in use by another' || fail "it said: $(cat "at-once-$i.err")"
+        fi
+    done
+    end "$winner" TERM 0
+done
+# Each number of descriptors that is too small in another place.
+for n in {3..12}; do
+    (ulimit -n "$n" && exec "$MUSTER" serve --temporary) </dev/null >>lacking 2>&1 || true
+done
+grep -q 'cannot start redis-server: Too many open files' lacking || fail "it said: $(cat lacking)"
+! grep 'Bad file descriptor' lacking || fail 'it said another reason than the one that it had'
 long=$(printf 'x%.0s' {1..120})
 check_exit 1 "$MUSTER" serve --socket "$long" --dir data
 check_err 'bytes too long for a socket'

@@ -121,6 +121,8 @@ mv data/node2/nodes.conf saved
 cp data/node1/nodes.conf before
 check_exit 1 "$MUSTER" serve --cluster --port "$first" --dir data
 check_err "'$tmp/data/node2/nodes.conf', the list of the cluster's nodes, is missing"
+check_exit 1 "$MUSTER" serve --cluster --port "$first" --dir data --json
+check_err '{"error":"E_SYSTEM","message":'
 cmp data/node1/nodes.conf before
 mv saved data/node2/nodes.conf
 serve --port "$first" --dir data

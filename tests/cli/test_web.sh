@@ -178,6 +178,13 @@ for name in id key batch cron zone overlap backoff from until at tags after afte
         grep -qF "$name must be a text, in quotes" "$tmp/answer" || fail "$name, $value: $(cat "$tmp/answer")"
     done
 done
+# Nor is a list, an empty one least of all, a value of what there can be only one.
+for name in id key batch cron priority delay retries; do
+    for value in '[]' '["1"]'; do
+        post 400 /api/queues/named/put "{\"data\":\"x\",\"$name\":$value}"
+        grep -qE "$name must be a text( or a number|, in quotes)" "$tmp/answer" || fail "$name, $value: $(cat "$tmp/answer")"
+    done
+done
 for body in 'processes/cancel {"id":7' 'failed/drop {"queue":7,"all":true' 'failed/drop {"queue":"named","entry":7' \
     'failed/drop {"queue":"named","group":7' 'jobs/j1/change {"queue":7' 'jobs/j1/change {"tags_add":[7]' \
     'jobs/j1/change {"tags_remove":7' 'jobs/j1/change {"log":7' 'queues/named/enqueue {"tasks":[7]' \

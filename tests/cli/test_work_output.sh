@@ -18,7 +18,6 @@ cd "$tmp"
 start_redis
 
 enqueue() { "$MUSTER" enqueue "$@" >out; }
-is_quiet() { redis_is 0 HGET "muster:queue:$1" running && redis_is 0 LLEN "muster:queues:$1"; }
 
 # ---- 1
 enqueue said 'printf "begins\n\000\033[31mno route\033[0m\n" >&2; exit 3'

@@ -4,7 +4,7 @@
 # COMMANDs that end their own processes. Proves:
 #  1. finish, fail, retry and give-back by $MUSTER_PROCESS count at once, for tasks and jobs; COMMAND is not stopped, its
 #     exit status and output mean nothing, and the worker says nothing; with --log text it says what was done
-#  2. the options of the worker's connection reach COMMAND
+#  2. the options of the worker's connection reach COMMAND, also a password that came by a pipe, by whatever name
 #  3. while COMMAND runs on it keeps its hand: the next task goes to another worker; and it keeps its time limit
 #  4. an end by somebody else still stops COMMAND
 #  5. COMMANDs that exit at once, or run on, while the worker's connections are cut all the time: none is stopped, none is
@@ -82,6 +82,16 @@ put there --id there x --url "$MUSTER_URL" --prefix other
 ) || fail "it ended with $?: $(cat err)"
 check_exit 0 "$MUSTER" job there --result --prefix other
 check_out there
+redis ACL SETUSER guest on '>its password' '~*' '&*' +@all >said
+# piped ARGUMENT...: env runs a worker with these, whose COMMAND has not the descriptor by which the password came
+piped() {
+    put piped --id piped x
+    check_exit 0 env MUSTER_URL="unix://guest@$socket" "$@" -- \
+        sh -c 'exec 5<&-; muster finish "$MUSTER_PROCESS" --result piped'
+    is_in piped complete || fail "$*: $(cat err)"
+}
+piped "$MUSTER" work piped --id w --burst --password-file /dev/fd/5 5< <(echo 'its password')
+piped MUSTER_PASSWORD_FILE=/dev/fd/5 "$MUSTER" work piped --id w --burst 5< <(echo 'its password')
 
 # ---- 3
 start one "$MUSTER" work hand --id one --ttl 1s -- sh -c 'muster finish "$MUSTER_PROCESS" && until [ -e go-on ]; do sleep 0.02; done'
@@ -134,7 +144,7 @@ wait_for says worker 'takes tasks'
 is_cut_done() {
     redis CLIENT KILL TYPE pubsub >kills
     ((RANDOM % 2)) || redis CLIENT KILL TYPE normal SKIPME yes >kills
-    not_running cut && redis_is 0 ZCARD muster:waiting:cut
+    is_quiet cut
 }
 deadline_s=60
 wait_for is_cut_done

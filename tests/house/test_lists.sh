@@ -16,7 +16,8 @@
 #     tests/live/test_rights_async.c; and each that C++ makes, in tests/cpp/test_rights.cpp (Python's and Node's tests look themselves)
 # 11. a source that drops the answer of a call on Redis is in doc/design.md ("Errors that are passed over")
 # 12. no deadline is a sum with the clock that may overflow: clock_in_ms() makes them all
-# 13. lists that differ, and lists that are not found, are refused
+# 13. a source that sends a signal is in doc/design.md ("Signals that are sent")
+# 14. lists that differ, and lists that are not found, are refused
 # shellcheck disable=SC2016 # backquotes are Markdown's
 set -euo pipefail
 # shellcheck source=tests/house/lib.sh
@@ -163,6 +164,15 @@ finds 'lists: one that is' 'sums.c:1' nothing sums "$dir"
 finds 'lists: one with a time of before' 'sums.c:3' nothing sums "$dir"
 
 # ---- 13
+section '### Signals that are sent' <"$src/doc/design.md" | first_column >"$dir/told"
+senders() { grep -rlE '\b(kill|killpg|raise|pthread_kill|tgkill|sigqueue|pidfd_send_signal)\(' "$@" --include='*.[ch]' --include='*.hpp' | sed 's|.*/||'; }
+senders "$src/src" "$src/include" >"$dir/senders"
+passes 'lists: sources that send a signal' same "$dir/told" "$dir/senders"
+printf '%s\n' '    kill(pid, SIGKILL);' >"$dir/kills.c"
+senders "$src/src" "$dir/kills.c" >"$dir/senders"
+finds 'lists: one that is not told of' '+kills.c' same "$dir/told" "$dir/senders"
+
+# ---- 14
 printf '%s\n' a b >"$dir/one"
 printf '%s\n' b c >"$dir/other"
 : >"$dir/nothing"
