@@ -74,6 +74,22 @@ static void say_refusal(struct muster_worker *w, int err, const struct redisRepl
     tell_why(w, err, "worker %s: %s", w->id, why);
 }
 
+/* One that may pass. A worker that is to stop needs no registration any more. */
+static void refused(struct muster_worker *w, int err, const struct redisReply *reply)
+{
+    const char *key = err == MUSTER_E_REDIS ? reply_text(reply_at(reply, 1)) : NULL;
+    if (key)
+        tell_refused_for_key(w, REQUEST_START, key);
+    else
+        tell_refused(w, REQUEST_START, err, reply_text(reply));
+    if (key || reply_is_refusal(reply, "WRONGTYPE"))
+        burst_end_at_damage(w);
+    if (stop_is_wished(w))
+        stop_at_once(w);
+    else
+        heartbeat_retry(w);
+}
+
 static void on_started(const struct redisReply *reply, void *arg)
 {
     struct muster_worker *w = arg;
@@ -93,14 +109,7 @@ static void on_started(const struct redisReply *reply, void *arg)
         say_refusal(w, err, reply);
         stop_at_once(w);
     } else {
-        const char *key = err == MUSTER_E_REDIS ? reply_text(reply_at(reply, 1)) : NULL;
-        if (key)
-            tell_refused_for_key(w, REQUEST_START, key);
-        else
-            tell_refused(w, REQUEST_START, err, reply_text(reply));
-        if (key || reply_is_refusal(reply, "WRONGTYPE"))
-            burst_end_at_damage(w);
-        heartbeat_retry(w);
+        refused(w, err, reply);
     }
 }
 
