@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "live_worker.h"
+#include "proxy.h"
 #include "script_call.h"
 #include "worker/worker.h"
 #include "worker_process.h"
@@ -265,6 +266,35 @@ static void a_stop_needs_no_registration_that_is_refused(void **state)
     assert_no_trace(s, "wanderer");
 }
 
+/* What goes back with the worker has gone back, and nothing is told as lost. */
+static void a_worker_that_hears_no_answer_has_deregistered_all_the_same(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy;
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    struct live_worker *w = live_worker_idle(s, &(struct worker_spec){.id = "wanderer",
+                                                                      .url = proxy.url,
+                                                                      .ttl_ms = 60000,
+                                                                      .hands = 2,
+                                                                      .answer = MUSTER_LATER,
+                                                                      .more = {.tell_ended = 1},
+                                                                      .queues = {{"q", 0}}});
+    scene_enqueue_n(s, "q", "t", 2);
+    scene_await_starts(s, 2);
+    (void)script_does(s, SCRIPT_STOP, "nobody", "0", "0");
+    proxy_trap(&proxy, lua_scripts[SCRIPT_STOP].sha1, PROXY_REPLIES);
+    live_worker_stop(s, w, 0);
+    assert_int_equal(proxy_count(&proxy).trapped, 1);
+    assert_int_equal(w->stop_err, MUSTER_OK);
+    assert_list(s, "q", "t1\nt0\n");
+    assert_no_trace(s, "wanderer");
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_LOST, NULL, NULL), 0);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_UNCOUNTED, NULL, NULL), 0);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_ENDED, NULL, NULL), 2);
+    live_worker_free(s, w);
+    proxy_stop(&proxy);
+}
+
 static void without_redis_stop_ends_after_drain_time_and_ttl(void **state)
 {
     struct scene *s = *state;
@@ -461,6 +491,7 @@ int main(int argc, char **argv)
         live_test(stop_inside_a_handler_lets_it_finish),
         live_test(stop_before_the_start_is_done_still_stops),
         live_test(a_stop_needs_no_registration_that_is_refused),
+        live_test(a_worker_that_hears_no_answer_has_deregistered_all_the_same),
         live_test(without_redis_stop_ends_after_drain_time_and_ttl),
         live_test(a_worker_that_holds_nothing_leaves_a_redis_that_is_gone_within_a_ttl),
         live_test(a_worker_that_holds_something_keeps_its_drain_time),
