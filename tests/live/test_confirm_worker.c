@@ -128,6 +128,26 @@ static void a_worker_that_stops_tells_what_became_of_each(void **state)
     assert_int_equal(a.confirmed, 0);
 }
 
+/* As long as its drain time lasts: they came before the stop, and nobody else knows of them. */
+static void a_worker_that_stops_waits_for_what_it_was_handed(void **state)
+{
+    struct scene *s = *state;
+    struct answers a = {0};
+    struct live_worker *w = begin(s, 10 * SOON_MS);
+    redis_server_freeze(&replica);
+    for (int i = 0; i < MANY; i++)
+        assert_ok(muster_worker_enqueue(w->worker, "elsewhere", "t", 1, i % 2 ? note_answer : NULL, &a));
+    assert_ok(muster_worker_stop(w->worker, 10 * SOON_MS));
+    raw_await(master.redis, s->base, 0, "HGET %s:worker:w hands", s->prefix);
+    run_loop(s->base, 100);
+    assert_false(w->has_stopped);
+    redis_server_thaw(&replica);
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "w", 1);
+    assert_int_equal(a.confirmed, MANY / 2);
+    assert_int_equal(scene_waiting(s, "elsewhere"), MANY);
+    assert_int_equal(w->stop_err, MUSTER_OK);
+}
+
 /* The first call is by digest and the second brings its text, so the script is known, forgotten, and sent once more
  * behind the question. */
 static void a_script_that_was_forgotten_is_waited_for_and_confirmed(void **state)
@@ -179,6 +199,7 @@ int main(int argc, char **argv)
         live_test(what_replicas_have_is_confirmed_together),
         live_test(heartbeats_go_on_while_replicas_are_waited_for),
         live_test(a_worker_that_stops_tells_what_became_of_each),
+        live_test(a_worker_that_stops_waits_for_what_it_was_handed),
         live_test(a_script_that_was_forgotten_is_waited_for_and_confirmed),
         live_test(a_put_that_is_repeated_is_confirmed_as_the_first_one),
     };

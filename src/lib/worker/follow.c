@@ -72,6 +72,11 @@ void follow_begin(struct posting *x)
         own->handed_on++;
 }
 
+bool follow_is_open(const struct muster_worker *w)
+{
+    return !TAILQ_EMPTY(&w->follow.of_handlers) || !TAILQ_EMPTY(&w->follow.elsewhere);
+}
+
 static void close_one(struct posting *x)
 {
     struct muster_process *own = process_of(x);
@@ -174,7 +179,7 @@ void follow_end(struct posting *x)
     }
     w->follow.n_by_next += x->answer != NULL;
     atomic_fetch_add(&w->follow.n_by_function, is_told_by_function(x));
-    if (process_count(w, IS_HELD) > 0)
+    if (process_count(w, IS_HELD) > 0 || w->state == WORKER_DRAINING)
         round_due(w);
 }
 

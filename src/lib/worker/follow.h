@@ -58,6 +58,8 @@ struct follow_told follow_told(const struct muster_worker *w);
 void follow_begin(struct posting *posting);
 /* It is answered; tell that after this. */
 void follow_end(struct posting *posting);
+/* Is anything not answered yet? */
+bool follow_is_open(const struct muster_worker *w);
 /* It is sent when nothing else is under way, so that it is known whether it is why connections end. */
 bool follow_must_go_alone(const struct posting *posting);
 /* It had no answer on this link. True: it is too large for this Redis. */
