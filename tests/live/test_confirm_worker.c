@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "live_worker.h"
+#include "proxy.h"
 
 #define TTL_MS 300
 #define MANY 50
@@ -148,6 +149,41 @@ static void a_worker_that_stops_waits_for_what_it_was_handed(void **state)
     assert_int_equal(w->stop_err, MUSTER_OK);
 }
 
+static struct proxy way, slow;
+
+/* The connection of its own, which is made now, is slow. */
+static void hand_in_at_the_start(struct live_worker *w, const struct muster_event *e)
+{
+    if (e->type != MUSTER_EVENT_STARTED)
+        return;
+    proxy_lead(&way, slow.socket);
+    assert_ok(muster_worker_enqueue(w->worker, "q", "t", 1, NULL, NULL));
+}
+
+static void a_burst_runs_what_it_was_handed(void **state)
+{
+    struct scene *s = *state;
+    redis_server_thaw(&replica);
+    redis_server_await_replicas(&master, 1);
+    scene_move(s, &master);
+    proxy_start(&slow, master.dir, master.socket);
+    proxy_start(&way, master.dir, master.socket);
+    proxy_delay(&slow, 500);
+    struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = "w",
+                                                                     .url = way.url,
+                                                                     .ttl_ms = 60000,
+                                                                     .more = {.replicas = 1, .burst = 1},
+                                                                     .on_event = hand_in_at_the_start,
+                                                                     .queues = {{"q", 0}}});
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "w", 1);
+    assert_int_equal(w->stop_err, MUSTER_OK);
+    assert_int_equal(scene_starts(s), 1);
+    assert_int_equal(scene_waiting(s, "q"), 0);
+    live_worker_free(s, w);
+    proxy_stop(&way);
+    proxy_stop(&slow);
+}
+
 /* The first call is by digest and the second brings its text, so the script is known, forgotten, and sent once more
  * behind the question. */
 static void a_script_that_was_forgotten_is_waited_for_and_confirmed(void **state)
@@ -200,6 +236,7 @@ int main(int argc, char **argv)
         live_test(heartbeats_go_on_while_replicas_are_waited_for),
         live_test(a_worker_that_stops_tells_what_became_of_each),
         live_test(a_worker_that_stops_waits_for_what_it_was_handed),
+        live_test(a_burst_runs_what_it_was_handed),
         live_test(a_script_that_was_forgotten_is_waited_for_and_confirmed),
         live_test(a_put_that_is_repeated_is_confirmed_as_the_first_one),
     };

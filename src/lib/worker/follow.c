@@ -179,6 +179,7 @@ void follow_end(struct posting *x)
     }
     w->follow.n_by_next += x->answer != NULL;
     atomic_fetch_add(&w->follow.n_by_function, is_told_by_function(x));
+    burst_look_again(w);
     if (process_count(w, IS_HELD) > 0 || w->state == WORKER_DRAINING)
         round_due(w);
 }
