@@ -323,11 +323,12 @@ struct muster_worker_options {
     int drain_ms;
 
     /* Stop when the queues hand out nothing and nothing runs, and all that was handed to muster_worker_enqueue() and
-     * _put() is answered. Work that is due is taken first; delayed work is not waited for. What workers hold that are past their end (their ttl, when Redis has looked) is work too: the worker
-     * sweeps them first. If they have time yet to show themselves, because nobody wrote a heartbeat for long, it waits
-     * for that, two ttls of its own at most; then a warning of the log says how many are left. A worker that died less
-     * than its ttl ago is not known to be dead, and is not waited for. If a registration or a heartbeat is refused for a
-     * damaged key, it ends as soon as nothing runs, with E_REDIS. */
+     * _put() is answered. Work that is due is taken first; delayed work is not waited for. What workers hold that are
+     * past their end (their ttl, when Redis has looked) is work too: the worker sweeps them first. If they have time yet
+     * to show themselves, because nobody wrote a heartbeat for long, it waits for that, two ttls of its own at most; then
+     * a warning of the log says how many are left. A worker that died less than its ttl ago is not known to be dead, and
+     * is not waited for. If a registration or a heartbeat is refused for a damaged key, it ends as soon as nothing runs,
+     * with E_REDIS. */
     int burst;
 
     /* Each take begins with the next queue, instead of always with the first one served (qless's round robin). */
