@@ -322,12 +322,13 @@ struct muster_worker_options {
     /* How long muster_worker_stop(w, -1) lets handlers run on. Default 30 000. */
     int drain_ms;
 
-    /* Stop when the queues hand out nothing and nothing runs. Work that is due is taken first; delayed work is not
-     * waited for. What workers hold that are past their end (their ttl, when Redis has looked) is work too: the worker
-     * sweeps them first. If they have time yet to show themselves, because nobody wrote a heartbeat for long, it waits
-     * for that, two ttls of its own at most; then a warning of the log says how many are left. A worker that died less
-     * than its ttl ago is not known to be dead, and is not waited for. If a registration or a heartbeat is refused for a
-     * damaged key, it ends as soon as nothing runs, with E_REDIS. */
+    /* Stop when the queues hand out nothing and nothing runs, and all that was handed to muster_worker_enqueue() and
+     * _put() is answered. Work that is due is taken first; delayed work is not waited for. What workers hold that are
+     * past their end (their ttl, when Redis has looked) is work too: the worker sweeps them first. If they have time yet
+     * to show themselves, because nobody wrote a heartbeat for long, it waits for that, two ttls of its own at most; then
+     * a warning of the log says how many are left. A worker that died less than its ttl ago is not known to be dead, and
+     * is not waited for. If a registration or a heartbeat is refused for a damaged key, it ends as soon as nothing runs,
+     * with E_REDIS. */
     int burst;
 
     /* Each take begins with the next queue, instead of always with the first one served (qless's round robin). */
@@ -740,15 +741,16 @@ typedef void muster_pulse_fn(struct muster_worker *w, void *arg);
 MUSTER_API int muster_worker_set_pulse(struct muster_worker *w, int64_t every_ms, muster_pulse_fn *fn, void *arg);
 
 /*
- * Stop the worker. It takes nothing more, gives back what has not started, and lets running handlers end for up to
- * `drain_ms`; then it gives back the rest and deregisters, in one script. -1: the worker's option `drain_ms`; 0: give
- * back at once. A second call with a shorter time shortens it. Handlers that still run when the time is over are told
- * MUSTER_STOP_DRAIN, and their outcomes no longer count. If Redis cannot be reached or refuses, the worker tries
- * again until the drain time and one ttl are over; if it holds nothing, for one ttl, and without a connection for three
- * seconds at most. Then it ends with E_CONN, or with the error of the refusal, and its peers give back what it held. If a
- * key of a wrong type prevents that, it ends at once with E_REDIS; muster_worker_error() names the key, and the peers give
- * back what it held when that is mended. If it loses its registration before what runs has ended, it ends with E_GONE.
- * It never ends while a command runs: commands have their grace in any case.
+ * Stop the worker. It takes nothing more, gives back what has not started, and lets running handlers end, and what was
+ * handed to muster_worker_enqueue() and _put() be answered, for up to `drain_ms`; then it gives back the rest and
+ * deregisters, in one script. -1: the worker's option `drain_ms`; 0: give back at once. A second call with a shorter time
+ * shortens it. Handlers that still run when the time is over are told MUSTER_STOP_DRAIN, and their outcomes no longer
+ * count. If Redis cannot be reached or refuses, the worker tries again until the drain time and one ttl are over; if it
+ * holds nothing, for one ttl, and without a connection for three seconds at most. Then it ends with E_CONN, or with the
+ * error of the refusal, and its peers give back what it held. If a key of a wrong type prevents that, it ends at once with
+ * E_REDIS; muster_worker_error() names the key, and the peers give back what it held when that is mended. If it loses its
+ * registration before what runs has ended, it ends with E_GONE. It never ends while a command runs: commands have their
+ * grace in any case.
  *
  * Any thread, and from a signal handler: the call only leaves a note for the loop. MUSTER_EVENT_STOPPED tells when the
  * worker has stopped.

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "live_worker.h"
+#include "proxy.h"
 #include "slow.h"
 
 #define TTL_MS slow_ms(300)
@@ -129,6 +130,61 @@ static void a_worker_that_stops_tells_what_became_of_each(void **state)
     assert_int_equal(a.confirmed, 0);
 }
 
+/* As long as its drain time lasts: they came before the stop, and nobody else knows of them. */
+static void a_worker_that_stops_waits_for_what_it_was_handed(void **state)
+{
+    struct scene *s = *state;
+    struct answers a = {0};
+    struct live_worker *w = begin(s, 10 * SOON_MS);
+    redis_server_freeze(&replica);
+    for (int i = 0; i < MANY; i++)
+        assert_ok(muster_worker_enqueue(w->worker, "elsewhere", "t", 1, i % 2 ? note_answer : NULL, &a));
+    assert_ok(muster_worker_stop(w->worker, 10 * SOON_MS));
+    raw_await(master.redis, s->base, 0, "HGET %s:worker:w hands", s->prefix);
+    run_loop(s->base, 100);
+    assert_false(w->has_stopped);
+    redis_server_thaw(&replica);
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "w", 1);
+    assert_int_equal(a.confirmed, MANY / 2);
+    assert_int_equal(scene_waiting(s, "elsewhere"), MANY);
+    assert_int_equal(w->stop_err, MUSTER_OK);
+}
+
+static struct proxy way, slow;
+
+/* The connection of its own, which is made now, is slow. */
+static void hand_in_at_the_start(struct live_worker *w, const struct muster_event *e)
+{
+    if (e->type != MUSTER_EVENT_STARTED)
+        return;
+    proxy_lead(&way, slow.socket);
+    assert_ok(muster_worker_enqueue(w->worker, "q", "t", 1, NULL, NULL));
+}
+
+static void a_burst_runs_what_it_was_handed(void **state)
+{
+    struct scene *s = *state;
+    redis_server_thaw(&replica);
+    redis_server_await_replicas(&master, 1);
+    scene_move(s, &master);
+    proxy_start(&slow, master.dir, master.socket);
+    proxy_start(&way, master.dir, master.socket);
+    proxy_delay(&slow, 500);
+    struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = "w",
+                                                                     .url = way.url,
+                                                                     .ttl_ms = 60000,
+                                                                     .more = {.replicas = 1, .burst = 1},
+                                                                     .on_event = hand_in_at_the_start,
+                                                                     .queues = {{"q", 0}}});
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "w", 1);
+    assert_int_equal(w->stop_err, MUSTER_OK);
+    assert_int_equal(scene_starts(s), 1);
+    assert_int_equal(scene_waiting(s, "q"), 0);
+    live_worker_free(s, w);
+    proxy_stop(&way);
+    proxy_stop(&slow);
+}
+
 /* The first call is by digest and the second brings its text, so the script is known, forgotten, and sent once more
  * behind the question. */
 static void a_script_that_was_forgotten_is_waited_for_and_confirmed(void **state)
@@ -180,6 +236,8 @@ int main(int argc, char **argv)
         live_test(what_replicas_have_is_confirmed_together),
         live_test(heartbeats_go_on_while_replicas_are_waited_for),
         live_test(a_worker_that_stops_tells_what_became_of_each),
+        live_test(a_worker_that_stops_waits_for_what_it_was_handed),
+        live_test(a_burst_runs_what_it_was_handed),
         live_test(a_script_that_was_forgotten_is_waited_for_and_confirmed),
         live_test(a_put_that_is_repeated_is_confirmed_as_the_first_one),
     };

@@ -3,6 +3,7 @@
  * An endpoint leads to another server from one moment on, while the connections that there are stay. Workers, listeners
  * and readers do not stay at the old one, whatever they hear of it, and in whatever order.
  */
+#include <muster/job.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 
 #define TASKS 20
 #define TTL_MS slow_ms(1500)
+#define LONG_TTL_MS 3600000
 
 /* ---- a worker ---- */
 
@@ -31,6 +33,53 @@ static void a_worker_follows(struct scene *s, enum endpoint_turn turn, enum endp
     raw_await(endpoint.new.redis, s->base, 0, "HGET %s:queue:q running", s->prefix);
     assert_int_equal(scene_starts(s), TASKS);
     live_worker_stop(s, w, 0);
+}
+
+/* It is idle at the old master, where it hears what the new one tries to hand to it; no heartbeat comes in this time. */
+static void enqueued_at_once_it_runs_once(struct scene *s, void (*enqueue)(struct scene *s))
+{
+    live_worker_idle(
+        s, &(struct worker_spec){.id = "w", .url = endpoint.proxy.url, .ttl_ms = LONG_TTL_MS, .queues = {{"q", 0}}});
+    endpoint_fail_over(s, PLAIN, FOLLOWS);
+    enqueue(s);
+    wait_on(s->base, endpoint_hears_at_the_new_one, NULL, SOON_MS);
+    scene_await_starts(s, 1);
+    scene_await_waiting(s, "q", 0);
+    raw_await(endpoint.new.redis, s->base, 0, "HGET %s:queue:q running", s->prefix);
+    assert_int_equal(scene_starts(s), 1);
+}
+
+static void enqueue_task(struct scene *s)
+{
+    scene_enqueue(s, "q", "t");
+}
+
+static void enqueue_large(struct scene *s)
+{
+    static char task[100000];
+    memset(task, 't', sizeof task);
+    assert_ok(muster_task_enqueue(s->client, "q", task, sizeof task, NULL));
+}
+
+static void put_job(struct scene *s)
+{
+    char id[MUSTER_JOB_ID_MAX + 1];
+    assert_ok(muster_job_put(s->client, "q", &(struct muster_job_spec){.size = sizeof(struct muster_job_spec)}, id));
+}
+
+static void a_task_right_behind_a_failover_runs_once(void **state)
+{
+    enqueued_at_once_it_runs_once(*state, enqueue_task);
+}
+
+static void a_large_task_right_behind_a_failover_runs_once(void **state)
+{
+    enqueued_at_once_it_runs_once(*state, enqueue_large);
+}
+
+static void a_job_right_behind_a_failover_runs_once(void **state)
+{
+    enqueued_at_once_it_runs_once(*state, put_job);
 }
 
 /* ---- a listener ---- */
@@ -128,9 +177,13 @@ ENDPOINT_CASES(ENDPOINT_CASE, a_listener)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        ENDPOINT_CASES(ENDPOINT_ENTRY, a_worker) ENDPOINT_CASES(ENDPOINT_ENTRY, a_listener)
-            endpoint_test(a_reader_leaves_a_demoted_master),
-        endpoint_test(a_reader_that_was_cut_off_is_at_the_new_one), endpoint_test(a_reader_does_not_stay_at_a_replica)};
+    const struct CMUnitTest tests[] = {ENDPOINT_CASES(ENDPOINT_ENTRY, a_worker)
+                                           ENDPOINT_CASES(ENDPOINT_ENTRY, a_listener)
+                                               endpoint_test(a_task_right_behind_a_failover_runs_once),
+                                       endpoint_test(a_large_task_right_behind_a_failover_runs_once),
+                                       endpoint_test(a_job_right_behind_a_failover_runs_once),
+                                       endpoint_test(a_reader_leaves_a_demoted_master),
+                                       endpoint_test(a_reader_that_was_cut_off_is_at_the_new_one),
+                                       endpoint_test(a_reader_does_not_stay_at_a_replica)};
     return scene_run(tests, argc, argv);
 }

@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "live_worker.h"
+#include "proxy.h"
 #include "script_call.h"
+#include "worker/worker.h"
 #include "worker_process.h"
 
 /* No key names the worker, and no set, list or hash of the namespace holds it. */
@@ -231,6 +233,11 @@ static void stop_inside_a_handler_lets_it_finish(void **state)
     assert_list(s, "q", "t2\nt1\n");
 }
 
+static bool asks_to_register(void *arg)
+{
+    return ((struct live_worker *)arg)->worker->registration.starting;
+}
+
 static void stop_before_the_start_is_done_still_stops(void **state)
 {
     struct scene *s = *state;
@@ -238,6 +245,54 @@ static void stop_before_the_start_is_done_still_stops(void **state)
     live_worker_stop(s, w, -1);
     assert_int_equal(w->stop_err, MUSTER_OK);
     assert_no_trace(s, "wanderer");
+}
+
+/* It has asked to be registered when it is told to stop, and is refused then. */
+static void a_stop_needs_no_registration_that_is_refused(void **state)
+{
+    struct scene *s = *state;
+    struct live_worker *w =
+        live_worker_new(s, &(struct worker_spec){.id = "wanderer", .ttl_ms = 3600000, .queues = {{"q", 0}}});
+    raw_do(s->server->redis, "SET %s:registry damaged", s->prefix);
+    raw_do(s->server->redis, "CLIENT PAUSE 3600000 WRITE");
+    wait_on(s->base, asks_to_register, w, SOON_MS);
+    assert_ok(muster_worker_stop(w->worker, -1));
+    run_loop(s->base, 50);
+    assert_false(w->has_stopped);
+    raw_do(s->server->redis, "CLIENT UNPAUSE");
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "wanderer", 1);
+    raw_do(s->server->redis, "DEL %s:registry", s->prefix);
+    assert_int_equal(w->stop_err, MUSTER_OK);
+    assert_no_trace(s, "wanderer");
+}
+
+/* What goes back with the worker has gone back, and nothing is told as lost. */
+static void a_worker_that_hears_no_answer_has_deregistered_all_the_same(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy;
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    struct live_worker *w = live_worker_idle(s, &(struct worker_spec){.id = "wanderer",
+                                                                      .url = proxy.url,
+                                                                      .ttl_ms = 60000,
+                                                                      .hands = 2,
+                                                                      .answer = MUSTER_LATER,
+                                                                      .more = {.tell_ended = 1},
+                                                                      .queues = {{"q", 0}}});
+    scene_enqueue_n(s, "q", "t", 2);
+    scene_await_starts(s, 2);
+    (void)script_does(s, SCRIPT_STOP, "nobody", "0", "0");
+    proxy_trap(&proxy, lua_scripts[SCRIPT_STOP].sha1, PROXY_REPLIES);
+    live_worker_stop(s, w, 0);
+    assert_int_equal(proxy_count(&proxy).trapped, 1);
+    assert_int_equal(w->stop_err, MUSTER_OK);
+    assert_list(s, "q", "t1\nt0\n");
+    assert_no_trace(s, "wanderer");
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_LOST, NULL, NULL), 0);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_UNCOUNTED, NULL, NULL), 0);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_ENDED, NULL, NULL), 2);
+    live_worker_free(s, w);
+    proxy_stop(&proxy);
 }
 
 static void without_redis_stop_ends_after_drain_time_and_ttl(void **state)
@@ -435,6 +490,8 @@ int main(int argc, char **argv)
         live_test(sigterm_stops_a_worker_in_its_own_process),
         live_test(stop_inside_a_handler_lets_it_finish),
         live_test(stop_before_the_start_is_done_still_stops),
+        live_test(a_stop_needs_no_registration_that_is_refused),
+        live_test(a_worker_that_hears_no_answer_has_deregistered_all_the_same),
         live_test(without_redis_stop_ends_after_drain_time_and_ttl),
         live_test(a_worker_that_holds_nothing_leaves_a_redis_that_is_gone_within_a_ttl),
         live_test(a_worker_that_holds_something_keeps_its_drain_time),

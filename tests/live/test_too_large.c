@@ -120,6 +120,45 @@ LARGE_TEST(a_task_that_is_handed_on_and_at_which_redis_hangs_up, HANGS_UP, "task
 LARGE_TEST(data_that_are_too_long_for_the_protocol_fail_their_job, PROTOCOL, "data", "its data of 3000000 bytes")
 LARGE_TEST(data_at_which_redis_hangs_up_fail_their_job, HANGS_UP, "data", "its data of 3000000 bytes")
 
+/* Two jobs hand on something large, of different lengths; a task hands on itself. */
+static enum muster_outcome hand_on_without_end(struct muster_process *p, void *arg)
+{
+    struct live_worker *w = arg;
+    const struct muster_job *job = muster_process_job(p);
+    int err = job ? muster_worker_enqueue(w->worker, "elsewhere", large(), LARGE + (size_t)*job->id, NULL, NULL)
+                  : muster_worker_enqueue(w->worker, "r", "tick", 4, NULL, NULL);
+    return err == MUSTER_OK ? MUSTER_FINISH : MUSTER_GIVE_BACK;
+}
+
+/* Redis does not tell its limits, and is never without a request of this worker. Two breaks at one that is alone convict
+ * it, and what is larger at once; the others are those at which they were not alone yet, or which load makes. */
+static void what_is_handed_on_without_a_pause_does_not_save_what_is_too_large(void **state)
+{
+    struct scene *s = *state;
+    char url[512];
+    raw_do(s->server->redis, "ACL SETUSER no-config on >secret ~* &* +@all -config");
+    snprintf(url, sizeof url, "unix://no-config:secret@%s", s->server->socket);
+    set_limit(s, HANGS_UP, "1mb");
+    struct live_worker *w = live_worker_idle(s, &(struct worker_spec){.id = "w1",
+                                                                      .url = url,
+                                                                      .ttl_ms = 60000,
+                                                                      .hands = 5,
+                                                                      .queues = {{"q", 2}, {"r", 3}},
+                                                                      .handler = hand_on_without_end});
+    scene_enqueue_n(s, "r", "tick", 6);
+    job_put(s, "q", "a", "data", "large");
+    job_put(s, "q", "b", "data", "large");
+    job_await(s, "a", "state", "failed");
+    job_await(s, "b", "state", "failed");
+    job_assert(s, "a", "group", "too-large");
+    job_assert(s, "b", "group", "too-large");
+    struct muster_worker_stats stats = {.size = sizeof stats};
+    assert_ok(muster_worker_stats(w->worker, &stats));
+    assert_in_range(stats.data_reconnects, 1, 10);
+    live_worker_free(s, w);
+    raw_do(s->server->redis, "ACL DELUSER no-config");
+}
+
 static struct muster_process *with_less;
 
 static enum muster_outcome hold_with_large_data(struct muster_process *p, void *arg)
@@ -890,6 +929,7 @@ int main(int argc, char **argv)
         limited_test(a_result_at_which_redis_hangs_up_fails_its_job),
         limited_test(a_task_that_is_handed_on_and_too_long_for_the_protocol),
         limited_test(a_task_that_is_handed_on_and_at_which_redis_hangs_up),
+        limited_test(what_is_handed_on_without_a_pause_does_not_save_what_is_too_large),
         limited_test(data_that_are_too_long_for_the_protocol_fail_their_job),
         limited_test(data_at_which_redis_hangs_up_fail_their_job),
         limited_test(who_is_told_that_data_are_too_large_may_give_less),

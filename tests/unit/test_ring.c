@@ -82,6 +82,27 @@ static void what_was_taken_ahead_is_told_once_and_in_order(void **state)
     ring_free(&r);
 }
 
+/* Where the loop is never there first, nothing is made sure for as long as the threads have work. */
+static void however_many_were_taken_ahead_the_next_one_is_told(void **state)
+{
+    const uint32_t many = INT32_MAX - 2;
+    struct ring r;
+    (void)state;
+    with_ahead(&r, 0);
+    r.filled = r.seen = many;
+    atomic_store(&r.ends, (uint64_t)many << 32 | many);
+    for (size_t i = 0; i < 8; i++) {
+        ring_put(&r, thing(i));
+        ring_publish(&r);
+        assert_ptr_equal(ring_last_ahead(&r), thing(i));
+        assert_false(ring_has_sure(&r));
+        assert_ptr_equal(ring_take(&r, RING_ALL), thing(i));
+        assert_ptr_equal(ring_next_taken(&r), thing(i));
+        assert_null(ring_next_taken(&r));
+    }
+    ring_free(&r);
+}
+
 static void what_is_ahead_is_called_back_and_what_is_sure_stays(void **state)
 {
     struct ring r;
@@ -212,6 +233,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(nothing_is_taken_before_it_is_published),
         cmocka_unit_test(only_what_is_sure_is_for_everybody),
         cmocka_unit_test(what_was_taken_ahead_is_told_once_and_in_order),
+        cmocka_unit_test(however_many_were_taken_ahead_the_next_one_is_told),
         cmocka_unit_test(what_is_ahead_is_called_back_and_what_is_sure_stays),
         cmocka_unit_test(an_unpublished_sure_thing_is_not_called_back),
         cmocka_unit_test(it_has_room_for_what_was_promised),

@@ -18,6 +18,7 @@ local function hand_found_job(P, queue, worker, epoch, token, job, enter)
     return true
   end
   redis.call('HDEL', set, 'j' .. token)
+  redis.pcall('SPUBLISH', C .. ':wake:' .. worker, 'U' .. epoch .. token)
   return false
 end
 

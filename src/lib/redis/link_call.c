@@ -290,6 +290,11 @@ bool link_was_alone(const struct link *l)
     return l->was_alone;
 }
 
+void link_one_by_one(struct link *l)
+{
+    l->room = 1;
+}
+
 size_t link_room(const struct link *l)
 {
     return l->room > 0 ? l->room : SIZE_MAX;

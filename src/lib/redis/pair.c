@@ -20,6 +20,11 @@ void pair_subscribed(struct pair *p, bool is_subscribed)
     p->is_here &= is_subscribed;
 }
 
+void pair_doubt(struct pair *p)
+{
+    p->is_here = false;
+}
+
 bool pair_should_ask(const struct pair *p)
 {
     return p->subscription && !p->is_here && p->n_elsewhere < 2;

@@ -35,6 +35,8 @@ struct pair {
 void pair_subscribed(struct pair *p, bool is_subscribed);
 /* So many heard what was published when `subscription` was the one. False: it is another one now, so that says nothing. */
 bool pair_counted(struct pair *p, unsigned subscription, uint64_t n);
+/* It has heard what is only heard elsewhere: it is to be said anew whether it is there. */
+void pair_doubt(struct pair *p);
 /* Is it still to be said, and soon, whether it is there? Where two in a row were not, the next time is soon enough. */
 bool pair_should_ask(const struct pair *p);
 

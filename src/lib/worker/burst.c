@@ -3,7 +3,8 @@
  * Option burst: the worker ends when a take has found nothing and nothing runs. But what a dead worker holds is work
  * too, and perhaps nobody else is there to sweep it: for example when bursts are all that runs, one after the other.
  * So a heartbeat is asked for first, which names who is past its end. What it sweeps then may be handed over to this
- * worker, and its next heartbeat says how much it holds: only one that was sent after the last sweep counts.
+ * worker, and its next heartbeat says how much it holds: only one that was sent after the last sweep counts. The same
+ * for what the program has handed on: it may be for this worker.
  *
  * This worker's own start may have ended a silence, which gives the dead ones time to show themselves (grace): up to a
  * ttl. It waits for that, but not for ever: a damaged record cannot be swept, and another worker's ttl may be an hour.
@@ -20,7 +21,7 @@
 static bool is_idle(const struct muster_worker *w)
 {
     return w->turns.found_nothing && w->processes.n_disowned == 0 && w->turns.in_flight == 0 &&
-           w->sweeps.in_flight == 0 && !w->readback.in_flight && serve_all_announced(w);
+           w->sweeps.in_flight == 0 && !w->readback.in_flight && !follow_is_open(w) && serve_all_announced(w);
 }
 
 /* By the last heartbeat it holds something of which it has not heard: the message is on the way. */

@@ -72,6 +72,11 @@ void follow_begin(struct posting *x)
         own->handed_on++;
 }
 
+bool follow_is_open(const struct muster_worker *w)
+{
+    return !TAILQ_EMPTY(&w->follow.of_handlers) || !TAILQ_EMPTY(&w->follow.elsewhere);
+}
+
 static void close_one(struct posting *x)
 {
     struct muster_process *own = process_of(x);
@@ -80,13 +85,33 @@ static void close_one(struct posting *x)
         own->handed_on--;
 }
 
+static void suspect_from(struct follow *f, size_t n_bytes)
+{
+    f->large_from = n_bytes;
+    f->n_breaks = 0;
+}
+
+bool follow_must_go_alone(const struct posting *x)
+{
+    const struct follow *f = &x->worker->follow;
+    return f->large_from > 0 && posting_bytes(x) >= f->large_from;
+}
+
+/* What is larger has not. */
+static void came_through(const struct posting *x)
+{
+    if (follow_must_go_alone(x))
+        suspect_from(&x->worker->follow, posting_bytes(x) + 1);
+}
+
 bool follow_is_too_large(const struct posting *x, const struct link *link)
 {
     struct follow *f = &x->worker->follow;
     size_t n_bytes = posting_bytes(x);
-    if (f->broken_bytes != n_bytes)
-        f->n_breaks = 0;
-    f->broken_bytes = n_bytes;
+    if (n_bytes < COMMAND_LARGE)
+        return false;
+    if (!follow_must_go_alone(x))
+        suspect_from(f, n_bytes);
     return too_large_request(x->worker, link, n_bytes, &f->n_breaks);
 }
 
@@ -146,13 +171,16 @@ void follow_end(struct posting *x)
     close_one(x);
     if (w->state == WORKER_STOPPED)
         return;
-    if (posting_is_there(x))
+    if (posting_is_there(x)) {
         tell_accepted(w, REQUEST_HANDED_ON);
-    else
+        came_through(x);
+    } else {
         refuse(x);
+    }
     w->follow.n_by_next += x->answer != NULL;
     atomic_fetch_add(&w->follow.n_by_function, is_told_by_function(x));
-    if (process_count(w, IS_HELD) > 0)
+    burst_look_again(w);
+    if (process_count(w, IS_HELD) > 0 || w->state == WORKER_DRAINING)
         round_due(w);
 }
 

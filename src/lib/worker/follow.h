@@ -27,8 +27,8 @@ struct follow {
     _Atomic uint64_t n_by_function;              /* answers */
     uint64_t n_by_next;                          /* answers, fetched or not */
     struct posting_queue of_handlers, elsewhere; /* not answered yet, by their numbers */
-    size_t broken_bytes;                         /* of what had no answer last, and how often it was alone then */
-    unsigned n_breaks;
+    size_t large_from; /* so many bytes may have ended a connection: what has as many goes alone. 0: nothing has */
+    unsigned n_breaks; /* so often such a one was alone when a connection ended */
 };
 
 /* Who has handed it on: the process' own handler, that of another one, or the program outside of all. */
@@ -58,6 +58,10 @@ struct follow_told follow_told(const struct muster_worker *w);
 void follow_begin(struct posting *posting);
 /* It is answered; tell that after this. */
 void follow_end(struct posting *posting);
+/* Is anything not answered yet? */
+bool follow_is_open(const struct muster_worker *w);
+/* It is sent when nothing else is under way, so that it is known whether it is why connections end. */
+bool follow_must_go_alone(const struct posting *posting);
 /* It had no answer on this link. True: it is too large for this Redis. */
 bool follow_is_too_large(const struct posting *posting, const struct link *link);
 

@@ -93,11 +93,15 @@ static struct posting *send_run(struct posting *all, struct link *link, link_rep
     struct enqueue_run run;
     struct command c = COMMAND_EMPTY;
     struct posting *last = all;
+    const bool goes_alone = follow_must_go_alone(all);
+    if (goes_alone)
+        link_one_by_one(link);
     if (posting_is_job(all))
         return send_put(all, link, fn);
     run.n = run.bytes = 0;
-    for (struct posting *one = all; one && !posting_is_job(one); one = one->next) {
-        if (!enqueue_run_add(&run, one->queue, (struct muster_bytes){one->bytes, one->len}))
+    for (struct posting *one = all; one && !posting_is_job(one); one = goes_alone ? NULL : one->next) {
+        if ((one != all && follow_must_go_alone(one)) ||
+            !enqueue_run_add(&run, one->queue, (struct muster_bytes){one->bytes, one->len}))
             break;
         last = one;
     }

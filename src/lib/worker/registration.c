@@ -4,7 +4,7 @@
  * E_GONE because peers have swept the worker or the keys are gone.
  *
  * An unanswered `start` is sent again under the same nonce and gets the same epoch. An unanswered `stop` is sent again
- * after the read-back of the next connection.
+ * after the read-back of the next connection; if that says that the registration is gone, it was done.
  */
 #include "worker/registration.h"
 
@@ -74,6 +74,22 @@ static void say_refusal(struct muster_worker *w, int err, const struct redisRepl
     tell_why(w, err, "worker %s: %s", w->id, why);
 }
 
+/* One that may pass. A worker that is to stop needs no registration any more. */
+static void refused(struct muster_worker *w, int err, const struct redisReply *reply)
+{
+    const char *key = err == MUSTER_E_REDIS ? reply_text(reply_at(reply, 1)) : NULL;
+    if (key)
+        tell_refused_for_key(w, REQUEST_START, key);
+    else
+        tell_refused(w, REQUEST_START, err, reply_text(reply));
+    if (key || reply_is_refusal(reply, "WRONGTYPE"))
+        burst_end_at_damage(w);
+    if (stop_is_wished(w))
+        stop_at_once(w);
+    else
+        heartbeat_retry(w);
+}
+
 static void on_started(const struct redisReply *reply, void *arg)
 {
     struct muster_worker *w = arg;
@@ -93,14 +109,7 @@ static void on_started(const struct redisReply *reply, void *arg)
         say_refusal(w, err, reply);
         stop_at_once(w);
     } else {
-        const char *key = err == MUSTER_E_REDIS ? reply_text(reply_at(reply, 1)) : NULL;
-        if (key)
-            tell_refused_for_key(w, REQUEST_START, key);
-        else
-            tell_refused(w, REQUEST_START, err, reply_text(reply));
-        if (key || reply_is_refusal(reply, "WRONGTYPE"))
-            burst_end_at_damage(w);
-        heartbeat_retry(w);
+        refused(w, err, reply);
     }
 }
 
@@ -159,11 +168,24 @@ static void lose_while_stopping(struct muster_worker *w)
         tell_why(w, MUSTER_E_GONE, "the registration was lost before what ran had ended; its tasks are in other hands");
 }
 
+static void deregistered(struct muster_worker *w, bool gave_back)
+{
+    memset(w->caller.epoch, 0, sizeof w->caller.epoch);
+    figures_set(&w->figures.registered, 0);
+    if (gave_back)
+        end_went_back(w, NULL);
+    stop_at_once(w);
+}
+
 void registration_gone(struct muster_worker *w)
 {
     bool is_stopping = w->state != WORKER_WORKING;
     if (!registration_is_there(w))
         return;
+    if (w->registration.may_have_stopped) {
+        deregistered(w, true);
+        return;
+    }
     trace_line(TRACE_STATE, "worker %s: epoch %s is over", w->id, w->caller.epoch);
     forget(w);
     figures_add(&w->figures.lost, 1);
@@ -191,17 +213,14 @@ static void on_stopped(const struct redisReply *reply, void *arg)
     uint64_t n;
     const char *damaged;
     w->registration.stopping = false;
+    w->registration.may_have_stopped |= !reply;
     if (!reply || w->state != WORKER_LEAVING)
         return; /* no answer: it is sent again after the read-back of the next connection */
     int err = script_given_back(reply, &n, &damaged);
     if (err == MUSTER_E_STATE) {
         connection_out_of_step(w);
     } else if (err == MUSTER_OK || err == MUSTER_E_GONE) {
-        memset(w->caller.epoch, 0, sizeof w->caller.epoch);
-        figures_set(&w->figures.registered, 0);
-        if (err == MUSTER_OK)
-            end_went_back(w, NULL);
-        stop_at_once(w);
+        deregistered(w, err == MUSTER_OK);
     } else if (err == MUSTER_E_REDIS && damaged) {
         stop_at_damage(w, damaged);
     } else {

@@ -22,6 +22,7 @@ struct registration {
     char nonce[17];
     bool starting;         /* `start` is in flight */
     bool stopping;         /* `stop` is in flight */
+    bool may_have_stopped; /* it was, and had no answer */
     int64_t not_before_ms; /* the next life may begin: a registration that goes at once is not made again at once */
 };
 

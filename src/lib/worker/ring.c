@@ -129,6 +129,8 @@ void *ring_next_taken(struct ring *r)
     for (; !thing && is_before(r->seen, first); r->seen++)
         if (!is_before(r->seen, sure))
             thing = atomic_load_explicit(slot(r, r->seen), memory_order_relaxed);
+    if (is_before(sure, r->seen))
+        atomic_store(&r->sure, r->seen); /* it keeps up, or numbers wrap around between the two */
     return thing;
 }
 

@@ -57,7 +57,7 @@ static bool children_are_gone(struct muster_worker *w)
 /* Or has something to say yet, for its program. */
 static bool holds_something(const struct muster_worker *w)
 {
-    return w->processes.n_known > 0 || w->processes.n_children > 0 || w->produce.waiting || w->produce.refused;
+    return w->processes.n_known > 0 || w->processes.n_children > 0 || follow_is_open(w);
 }
 
 /* A Redis that is there and refuses is not told as one that is away. */
@@ -75,9 +75,9 @@ static void stop_too_late(struct muster_worker *w)
 }
 
 /*
- * Leave once nothing runs and nothing is left to be said; Redis gives back the rest. When the drain time is over,
- * handlers that do not end are left running, but never a child process: its task must not start elsewhere while it
- * still runs here, and it has its grace. So each way to the end of a worker comes by here.
+ * Leave once nothing runs, all that was handed on is answered, and nothing is left to be said; Redis gives back the
+ * rest. When the drain time is over, handlers that do not end are left running, but never a child process: its task must
+ * not start elsewhere while it still runs here, and it has its grace. So each way to the end of a worker comes by here.
  */
 static void check_drained(struct muster_worker *w)
 {
@@ -90,7 +90,7 @@ static void check_drained(struct muster_worker *w)
         stop_too_late(w);
     } else if (w->state == WORKER_DRAINING && process_count(w, IS_HELD | IS_DUE | IS_SENT) == 0 &&
                w->turns.in_flight == 0 && !w->turns.must_state_hands &&
-               (process_count(w, IS_RUNNING) == 0 || is_over)) {
+               ((process_count(w, IS_RUNNING) == 0 && !follow_is_open(w)) || is_over)) {
         worker_enter(w, WORKER_LEAVING);
     }
 }

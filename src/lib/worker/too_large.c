@@ -7,7 +7,7 @@
  * It is given up only if the server says so itself, or has closed the connection twice while nothing else was under way
  * (link.h), and has such a limit, or does not say; and only if it is large. Whatever else ends a connection convicts
  * nobody. So while heavy calls go one by one, a turn brings one large result and takes nothing, or takes as few tasks as
- * there is room for.
+ * there is room for. What is handed on comes again later, when its process runs once more: then it has such a way again.
  */
 #include <stdlib.h>
 

@@ -10,7 +10,9 @@
  *      may have ended in between. So the read-back answers the last token N, and later messages up to N are dropped.
  *   3. The read-back finds a message that was lost (readback.c).
  *   4. Until the server of the data connection has counted this subscription as a receiver, a message is only a reason
- *      for a read-back: it may come by a replica, and tell of what nobody was handed (connection.c).
+ *      for a read-back: it may come by a replica, and tell of what nobody was handed (connection.c). A server that is
+ *      made a replica afterwards keeps its connections. What is undone at its master then is followed by a message
+ *      that says so: in the same moment, so that hardly anything begins in between.
  *   5. In doubt a message is taken up like any other; nothing starts then anyway. If it were dropped, one that comes
  *      between the read-back that ends the doubt and its answer would be missed until the next heartbeat, and the order
  *      would be lost with it.
@@ -125,6 +127,19 @@ static void apply_hand_over(struct muster_worker *w, const char *text, size_t le
         accept_handed_token(w, &h, *text);
 }
 
+/* A hand-over that was undone, because nobody has heard of it at the server that it is from: this one follows it. A process
+ * that has begun by now is told by a read-back there. */
+static void apply_undone(struct muster_worker *w, uint64_t token)
+{
+    dispatch_call_off(w);
+    struct muster_process *p = process_find(w, token);
+    trace_line(TRACE_WAKE, "a hand-over was heard here, and not where it was made");
+    if (p && process_is(p, IS_UNTOUCHED))
+        process_free(p);
+    pair_doubt(&w->connection.pair);
+    heartbeat_now(w);
+}
+
 /* Tokens that follow each other without anything between. */
 static void apply_marks(struct muster_worker *w, const char *text, size_t len, enum mark mark)
 {
@@ -169,6 +184,8 @@ static void apply_own_message(struct muster_worker *w, const char *text, size_t 
         apply_ended(w, text, len);
     else if (*text == 'E' && len >= MESSAGE_HEAD && token_parse(text + 1 + TOKEN_LEN, TOKEN_LEN, &token) == MUSTER_OK)
         heartbeat_apply_echo(w, token);
+    else if (*text == 'U' && len >= MESSAGE_HEAD && token_parse(text + 1 + TOKEN_LEN, TOKEN_LEN, &token) == MUSTER_OK)
+        apply_undone(w, token);
     else if (*text == 'S')
         timer_keeper_sooner(w); /* something is due earlier than it knows of */
     else if (*text == 'X')
