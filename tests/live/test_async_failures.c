@@ -10,6 +10,7 @@
 
 #include "answers.h"
 #include "fake_server.h"
+#include "hostile_server.h"
 #include "protocol/lua_scripts.h"
 #include "proxy.h"
 #include "taken.h"
@@ -18,6 +19,9 @@
 #define LONG_MS 20000
 /* For a machine that is busy with other things. */
 #define SLACK_MS 5000
+/* More than are under way at once. */
+#define N_BEHIND 2000
+#define BEHIND_MS 4000
 
 static int64_t length_of(struct scene *s, const char *queue)
 {
@@ -310,6 +314,38 @@ static void it_is_busy_if_the_reason_does_not_pass_in_time(void **state)
     answers_close(&as);
 }
 
+/* How long a call may wait for a connection counts from when there is none. That others were before it for longer costs it
+ * nothing: it was not sent, and goes over the next connection. */
+static void what_waits_behind_others_goes_on_over_the_next_connection(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy;
+    struct hostile_server front;
+    struct answers as;
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    hostile_server_start(&front, s->server->dir, &(struct hostile_spec){.relay_to = proxy.socket});
+    answers_open(&as, s, front.url, BEHIND_MS, NULL);
+    assert_err(ask_one(&as).err, MUSTER_OK);
+    proxy_pace(&proxy, PROXY_DATA, 20, 25); /* about an answer each time */
+    const int64_t began_ms = now_ms();
+    for (int i = 0; i < N_BEHIND; i++)
+        answers_enqueue(&as, i % 2 ? "q" : "r", "t", NULL); /* no neighbours for one queue */
+    while (now_ms() - began_ms <= BEHIND_MS)
+        run_loop(s->base, 10);
+    snprintf(front.counts->refusal, sizeof front.counts->refusal,
+             "-READONLY You can't write against a read only replica.\r\n");
+    front.counts->refuses_in = 1;
+    while (front.counts->refuses_in > 0)
+        run_loop(s->base, 10);
+    proxy_pace(&proxy, 0, 0, 0);
+    answers_await(&as, 1 + N_BEHIND);
+    assert_int_equal(as.counts[0] + as.counts[-MUSTER_E_BUSY], 1 + N_BEHIND);
+    assert_in_range(as.counts[-MUSTER_E_BUSY], 0, 1); /* that which was refused, and has no time left */
+    answers_close(&as);
+    hostile_server_stop(&front);
+    proxy_stop(&proxy);
+}
+
 /* ---- confirmation ---- */
 
 static void without_a_replica_it_is_there_and_unconfirmed(void **state)
@@ -423,6 +459,7 @@ int main(int argc, char **argv)
         live_test(a_key_of_the_wrong_type_is_named),
         live_test(what_is_refused_for_a_reason_that_passes_is_sent_again),
         live_test(it_is_busy_if_the_reason_does_not_pass_in_time),
+        live_test(what_waits_behind_others_goes_on_over_the_next_connection),
         live_test(without_a_replica_it_is_there_and_unconfirmed),
         live_test(with_a_replica_each_is_confirmed),
         live_test(disks_that_the_server_has_not_are_told_and_nothing_is_added),

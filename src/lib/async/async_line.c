@@ -150,11 +150,17 @@ static void expire(struct muster_async *a)
         timer_after_ms(l->expirer, next_ms - now);
 }
 
+/* A connection that is about to break may be here for long still, while answers come. Time counts from its end. */
+static bool is_down(const struct muster_async *a)
+{
+    return !link_is_up(a->line.link) && a->line.down_since_ms != 0;
+}
+
 static void on_expirer(evutil_socket_t fd, short what, void *arg)
 {
     struct muster_async *a = arg;
     (void)fd, (void)what;
-    if (!link_is_up(a->line.link))
+    if (is_down(a))
         expire(a);
 }
 
@@ -200,7 +206,7 @@ static void on_turn_end(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     if (link_is_up(l->link))
         send_waiting(a);
-    else if (l->waiting.first)
+    else if (l->waiting.first && is_down(a))
         expire(a);
     if (l->answered.first)
         async_outbox_put(&a->outbox, &l->answered, l->n_answered);
