@@ -320,7 +320,7 @@ static void what_waits_behind_others_goes_on_over_the_next_connection(void **sta
 {
     struct scene *s = *state;
     struct proxy proxy;
-    struct hostile_server front;
+    struct hostile_server front = {.pid = 0};
     struct answers as;
     proxy_start(&proxy, s->server->dir, s->server->socket);
     hostile_server_start(&front, s->server->dir, &(struct hostile_spec){.relay_to = proxy.socket});
@@ -402,6 +402,38 @@ static void disks_that_the_server_has_not_are_told_and_nothing_is_added(void **s
     answers_close(&as);
 }
 
+/* A namespace that has its format is not given one, whatever else is asked for: so what a full Redis allows goes on, and who
+ * may not write the format. */
+static void disks_that_are_asked_for_hinder_no_end(void **state)
+{
+    struct scene *s = *state;
+    static const struct {
+        const char *words[3], *begins, *ends;
+    } rows[] = {{{"CONFIG", "SET", "maxmemory"}, "1", "0"}, {{"ACL", "SETUSER", "default"}, "-set", "+set"}};
+    for (size_t i = 0; i < N_OF(rows); i++) {
+        const char *const *w = rows[i].words;
+        struct hostile_server disks = {.pid = 0};
+        struct answers as;
+        char url[160];
+        hostile_server_start(
+            &disks, s->server->dir,
+            &(struct hostile_spec){.relay_to = s->server->socket, .constant = "*2\r\n:1\r\n:0\r\n", .only = "WAITAOF"});
+        snprintf(url, sizeof url, "%s?fsync=1", disks.url);
+        scene_enqueue(s, "q", "t");
+        const char *process = take_one(s, "q", "t");
+        raw_do(s->server->redis, "%s %s %s %s", w[0], w[1], w[2], rows[i].begins);
+        answers_open(&as, s, url, LONG_MS, NULL);
+        assert_ok(muster_async_finish(as.async, process, NULL, answers_fn, NULL));
+        answers_await(&as, 1);
+        raw_do(s->server->redis, "%s %s %s %s", w[0], w[1], w[2], rows[i].ends);
+        assert_err(as.last.err, MUSTER_OK);
+        assert_err(ask_one(&as).err, MUSTER_OK);
+        answers_close(&as);
+        hostile_server_stop(&disks);
+        raw_do(s->server->redis, "DEL %s:queues:q", s->prefix);
+    }
+}
+
 /* ---- threads ---- */
 
 struct caller {
@@ -463,6 +495,7 @@ int main(int argc, char **argv)
         live_test(without_a_replica_it_is_there_and_unconfirmed),
         live_test(with_a_replica_each_is_confirmed),
         live_test(disks_that_the_server_has_not_are_told_and_nothing_is_added),
+        live_test(disks_that_are_asked_for_hinder_no_end),
         live_test(threads_call_while_connections_are_cut),
     };
     return scene_run(tests, argc, argv);
