@@ -46,7 +46,8 @@
  *   MUSTER_E_NOMEM
  *   MUSTER_E_STATE    in a child of fork(): the library's thread is the parent's, and so is the client. In the child
  *                     all calls return this, muster_async_next() and _dispatch() return 0, and muster_async_free() does
- *                     nothing
+ *                     nothing. A function that muster_async_dispatch() has called may fork: the child is handed no more
+ *                     answers
  *   MUSTER_E_INVALID, MUSTER_E_TOO_BIG  as the call says; muster_async_error() has the words
  *
  * In flight is a call from when it was made until its answer is handed out by muster_async_next() or

@@ -401,6 +401,44 @@ static void a_child_of_fork_has_no_part_in_it(void **state)
     answers_close(&as);
 }
 
+struct forking {
+    int calls;
+    pid_t parent, child;
+};
+
+static void fork_once(const struct muster_answer *answer, void *arg)
+{
+    struct forking *f = arg;
+    (void)answer;
+    if (f->calls++ == 0)
+        f->child = fork();
+}
+
+/* The child returns into muster_async_dispatch(), as a server does that forks for each request. */
+static void the_other_answers_are_the_parents_alone(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    struct forking f = {.parent = getpid()};
+    int status;
+    open_plainly(&as, s);
+    for (int i = 0; i < 5; i++)
+        assert_ok(muster_async_enqueue(as.async, "q", "t", 1, fork_once, &f));
+    assert_ok(muster_async_wait(as.async, SOON_MS));
+    size_t n = muster_async_dispatch(as.async, 0);
+    if (getpid() != f.parent) {
+        alarm(SOON_MS / 1000); /* a lock that is never free */
+        bool has_no_more = muster_async_dispatch(as.async, 0) == 0;
+        muster_async_free(as.async);
+        _exit(has_no_more && n == 1 && f.calls == 1 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(f.child, &status, 0), f.child);
+    assert_int_equal(status, 0);
+    assert_int_equal(n, 5);
+    assert_int_equal(f.calls, 5);
+    answers_close(&as);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -419,6 +457,7 @@ int main(int argc, char **argv)
         live_test(a_client_is_freed_with_calls_in_flight),
         live_test(a_client_may_be_freed_in_a_function_of_an_answer),
         live_test(a_child_of_fork_has_no_part_in_it),
+        live_test(the_other_answers_are_the_parents_alone),
     };
     return scene_run(tests, argc, argv);
 }

@@ -10,6 +10,7 @@
 
 #include "answers.h"
 #include "fake_server.h"
+#include "hostile_server.h"
 #include "protocol/lua_scripts.h"
 #include "proxy.h"
 #include "slow.h"
@@ -19,6 +20,9 @@
 #define LONG_MS 20000
 /* For a machine that is busy with other things. */
 #define SLACK_MS slow_ms(5000)
+/* More than are under way at once. */
+#define N_BEHIND 2000
+#define BEHIND_MS 4000
 
 static int64_t length_of(struct scene *s, const char *queue)
 {
@@ -311,6 +315,38 @@ static void it_is_busy_if_the_reason_does_not_pass_in_time(void **state)
     answers_close(&as);
 }
 
+/* How long a call may wait for a connection counts from when there is none. That others were before it for longer costs it
+ * nothing: it was not sent, and goes over the next connection. */
+static void what_waits_behind_others_goes_on_over_the_next_connection(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy;
+    struct hostile_server front = {.pid = 0};
+    struct answers as;
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    hostile_server_start(&front, s->server->dir, &(struct hostile_spec){.relay_to = proxy.socket});
+    answers_open(&as, s, front.url, BEHIND_MS, NULL);
+    assert_err(ask_one(&as).err, MUSTER_OK);
+    proxy_pace(&proxy, PROXY_DATA, 20, 25); /* about an answer each time */
+    const int64_t began_ms = now_ms();
+    for (int i = 0; i < N_BEHIND; i++)
+        answers_enqueue(&as, i % 2 ? "q" : "r", "t", NULL); /* no neighbours for one queue */
+    while (now_ms() - began_ms <= BEHIND_MS)
+        run_loop(s->base, 10);
+    snprintf(front.counts->refusal, sizeof front.counts->refusal,
+             "-READONLY You can't write against a read only replica.\r\n");
+    front.counts->refuses_in = 1;
+    while (front.counts->refuses_in > 0)
+        run_loop(s->base, 10);
+    proxy_pace(&proxy, 0, 0, 0);
+    answers_await(&as, 1 + N_BEHIND);
+    assert_int_equal(as.counts[0] + as.counts[-MUSTER_E_BUSY], 1 + N_BEHIND);
+    assert_in_range(as.counts[-MUSTER_E_BUSY], 0, 1); /* that which was refused, and has no time left */
+    answers_close(&as);
+    hostile_server_stop(&front);
+    proxy_stop(&proxy);
+}
+
 /* ---- confirmation ---- */
 
 static void without_a_replica_it_is_there_and_unconfirmed(void **state)
@@ -365,6 +401,38 @@ static void disks_that_the_server_has_not_are_told_and_nothing_is_added(void **s
     assert_non_null(strstr(row.text, "fsync"));
     assert_int_equal(length_of(s, "q"), 0);
     answers_close(&as);
+}
+
+/* A namespace that has its format is not given one, whatever else is asked for: so what a full Redis allows goes on, and who
+ * may not write the format. */
+static void disks_that_are_asked_for_hinder_no_end(void **state)
+{
+    struct scene *s = *state;
+    static const struct {
+        const char *words[3], *begins, *ends;
+    } rows[] = {{{"CONFIG", "SET", "maxmemory"}, "1", "0"}, {{"ACL", "SETUSER", "default"}, "-set", "+set"}};
+    for (size_t i = 0; i < N_OF(rows); i++) {
+        const char *const *w = rows[i].words;
+        struct hostile_server disks = {.pid = 0};
+        struct answers as;
+        char url[160];
+        hostile_server_start(
+            &disks, s->server->dir,
+            &(struct hostile_spec){.relay_to = s->server->socket, .constant = "*2\r\n:1\r\n:0\r\n", .only = "WAITAOF"});
+        snprintf(url, sizeof url, "%s?fsync=1", disks.url);
+        scene_enqueue(s, "q", "t");
+        const char *process = take_one(s, "q", "t");
+        raw_do(s->server->redis, "%s %s %s %s", w[0], w[1], w[2], rows[i].begins);
+        answers_open(&as, s, url, LONG_MS, NULL);
+        assert_ok(muster_async_finish(as.async, process, NULL, answers_fn, NULL));
+        answers_await(&as, 1);
+        raw_do(s->server->redis, "%s %s %s %s", w[0], w[1], w[2], rows[i].ends);
+        assert_err(as.last.err, MUSTER_OK);
+        assert_err(ask_one(&as).err, MUSTER_OK);
+        answers_close(&as);
+        hostile_server_stop(&disks);
+        raw_do(s->server->redis, "DEL %s:queues:q", s->prefix);
+    }
 }
 
 /* ---- threads ---- */
@@ -424,9 +492,11 @@ int main(int argc, char **argv)
         live_test(a_key_of_the_wrong_type_is_named),
         live_test(what_is_refused_for_a_reason_that_passes_is_sent_again),
         live_test(it_is_busy_if_the_reason_does_not_pass_in_time),
+        live_test(what_waits_behind_others_goes_on_over_the_next_connection),
         live_test(without_a_replica_it_is_there_and_unconfirmed),
         live_test(with_a_replica_each_is_confirmed),
         live_test(disks_that_the_server_has_not_are_told_and_nothing_is_added),
+        live_test(disks_that_are_asked_for_hinder_no_end),
         live_test(threads_call_while_connections_are_cut),
     };
     return scene_run(tests, argc, argv);

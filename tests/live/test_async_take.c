@@ -418,6 +418,7 @@ static void arguments_that_are_not_allowed_are_refused_at_the_call(void **state)
     assert_err(muster_async_finish(as.async, process, &delayed, NULL, NULL), MUSTER_E_INVALID);
     assert_err(muster_async_give_back(as.async, NULL, NULL, NULL), MUSTER_E_INVALID);
     assert_err(muster_async_retry(as.async, process, -2, NULL, NULL), MUSTER_E_INVALID);
+    assert_err(muster_async_retry(as.async, process, INT64_MAX, NULL, NULL), MUSTER_E_INVALID);
     assert_err(muster_async_retry_as(as.async, process, 0, "", NULL, NULL, NULL), MUSTER_E_INVALID);
     assert_err(muster_async_fail(as.async, process, "", many, NULL, NULL), MUSTER_E_INVALID);
     assert_err(muster_async_extend(as.async, process, &note, NULL, NULL), MUSTER_E_TOO_BIG);

@@ -18,6 +18,7 @@
 /* Well below the time after which a waiting take looks by itself. */
 #define AT_ONCE_MS slow_ms(2500)
 #define TAKES 20
+#define DRIP_MS 100
 
 struct waiter {
     struct answers *as;
@@ -202,6 +203,44 @@ static void messages_of_others_are_heard_and_make_no_tight_loop(void **state)
     answers_close(&as);
 }
 
+/* ---- messages that come before the answer ---- */
+
+/* The answer says that nothing was there, and comes after the message that says that something is. */
+static void a_message_that_overtakes_the_answer_is_heard(void **state)
+{
+    struct scene *s = *state;
+    for (int is_bare = 0; is_bare < 2; is_bare++) {
+        struct proxy proxy;
+        struct answers as;
+        struct waiter w, other;
+        char key[64];
+        proxy_start(&proxy, s->server->dir, s->server->socket);
+        answers_open(&as, s, proxy.url, LONG_MS, NULL);
+        wait_for_work(&as, "q", AN_HOUR, &w);
+        wait_for_work(&as, "r", AN_HOUR, &other);
+        await_takers(s, "q", 1);
+        await_takers(s, "r", 1);
+        scene_enqueue(s, "q", "first");
+        assert_got(&as, &w, 1, "first");
+        proxy_pace(&proxy, PROXY_DATA, 0, DRIP_MS);
+        wait_for_work(&as, "q", AN_HOUR, &w);
+        await_takers(s, "q", 1);
+        if (is_bare) {
+            snprintf(key, sizeof key, "%s:queues:q", s->prefix);
+            raw_push(s->server->redis, key, "t", 1);
+            raw_do(s->server->redis, "PUBLISH %s_q_work anything", s->prefix);
+        } else {
+            scene_enqueue(s, "q", "t");
+        }
+        scene_enqueue(s, "r", "t"); /* who hears of this has heard of that */
+        raw_await(s->server->redis, NULL, 0, "LLEN %s:queues:r", s->prefix);
+        proxy_pace(&proxy, 0, 0, 0);
+        assert_got(&as, &w, 3, "t");
+        answers_close(&as);
+        proxy_stop(&proxy);
+    }
+}
+
 /* ---- what breaks ---- */
 
 static void it_goes_on_when_connections_are_cut(void **state)
@@ -315,6 +354,7 @@ int main(int argc, char **argv)
         live_test(when_its_time_is_over_there_was_nothing),
         live_test(a_task_that_becomes_due_is_taken),
         live_test(messages_of_others_are_heard_and_make_no_tight_loop),
+        live_test(a_message_that_overtakes_the_answer_is_heard),
         live_test(it_goes_on_when_connections_are_cut),
         live_test(it_goes_on_when_redis_starts_again),
         live_test(one_who_may_not_listen_is_told),

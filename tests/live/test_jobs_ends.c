@@ -258,6 +258,9 @@ static void a_job_has_as_many_retries_as_it_was_given(void **state)
     assert_words(s, "it has failed for good");
     assert_string_equal(job_look(s, "b").group, "failed-retries");
     assert_err(muster_lease_retry(s->client, "w:00000000001:q", -2), MUSTER_E_INVALID);
+    assert_err(muster_lease_retry(s->client, "w:00000000001:q", INT64_MAX / 4096), MUSTER_E_LOST);
+    assert_err(muster_lease_retry(s->client, "w:00000000001:q", INT64_MAX / 4096 + 1), MUSTER_E_INVALID);
+    assert_err(muster_lease_retry(s->client, "w:00000000001:q", INT64_MAX), MUSTER_E_INVALID);
 }
 
 static void a_job_without_retries_fails_at_its_first(void **state)

@@ -198,6 +198,31 @@ static void the_scripts_are_told_again_and_again(void **state)
 }
 
 /* What was told before, of other kinds, has become old meanwhile; nothing is missed by that. */
+#define FAR_MS 50
+#define MANY_QUEUES 1500
+
+/* Redis is so far away that the first ones are to be told of again before the last ones were told of once. */
+static void none_of_many_queues_waits_for_ever(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy;
+    struct hearing h;
+    char name[32];
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    hearing_open(&h, s, proxy.url, 0, NULL);
+    proxy_delay(&proxy, FAR_MS);
+    for (int i = 0; i < MANY_QUEUES; i++) {
+        snprintf(name, sizeof name, "q%d", i);
+        hearing_add(&h, name, MUSTER_LISTEN_DELETED);
+    }
+    for (int i = 0; i < MANY_QUEUES; i++) {
+        snprintf(name, sizeof name, "ready q%d", i);
+        hearing_await_within(&h, name, 1, 60000);
+    }
+    hearing_close(&h);
+    proxy_stop(&proxy);
+}
+
 static void kinds_that_are_added_again_after_long_are_no_gap(void **state)
 {
     struct scene *s = *state;
@@ -602,6 +627,7 @@ int main(int argc, char **argv)
         live_test(a_queue_that_was_removed_is_heard_no_more),
         live_test(messages_that_are_none_of_musters_are_skipped),
         live_test(the_scripts_are_told_again_and_again),
+        live_test(none_of_many_queues_waits_for_ever),
         live_test(kinds_that_are_added_again_after_long_are_no_gap),
         live_test(a_cut_is_a_gap_and_what_comes_after_ready_is_heard),
         live_test(a_subscription_that_has_gone_silent_is_noticed),

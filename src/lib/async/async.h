@@ -7,6 +7,7 @@
  *   async_inbox.c    calls on their way to the library's thread
  *   async_outbox.c   answers on their way to the program
  *   async_line.c     the connection, and what is to be sent over it
+ *   async_format.c   may something be written there?
  *   async_role.c     is the server a master still?
  *   async_hear.c     what becomes of what was sent: answered, refused, lost; confirmed
  *   async_call.c     a call, from when it is made until its answer is handed out

@@ -4,9 +4,6 @@
  *
  * Only so much is under way at once. The rest waits here, so that neighbours come together, a call that was never sent
  * is known to be not done, and a connection that breaks leaves little in doubt.
- *
- * Before the first call that writes the namespace gets its format, as by the blocking client; where somebody asks for
- * disks, it is looked whether the server has them.
  */
 #include "async/async_line.h"
 
@@ -15,7 +12,6 @@
 #include <string.h>
 
 #include "async/async.h"
-#include "async/async_claim.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/timer.h"
@@ -40,81 +36,6 @@ static void free_all(struct async_list *list)
 {
     for (struct async_call *call; (call = async_list_pop(list)) != NULL;)
         async_call_free(call);
-}
-
-/* ---- the namespace's format ---- */
-
-/* Nothing can be written. What is under way is in nobody's way: it only reads. */
-static void give_up_claim(struct muster_async *a, int err, const char *why)
-{
-    a->line.claim = ASYNC_UNCLAIMED;
-    link_break(a->line.link, err, why);
-}
-
-/* Who only reads needs no format, and goes on. False: the client's own calls must be made, over another connection. */
-static bool refuse_writers(struct muster_async *a, int err, const char *why)
-{
-    struct async_line *l = line_of(a);
-    struct async_list all;
-    async_list_init(&all);
-    async_list_append(&all, &l->waiting);
-    for (struct async_call *call; (call = async_list_pop(&all)) != NULL;)
-        if (call->kind->writes && !call->kind->is_own)
-            async_hear_failed(call, err, why);
-        else
-            async_list_add(&l->waiting, call);
-    return l->n_own == 0;
-}
-
-static bool is_refusal(int err)
-{
-    return err == MUSTER_E_DENIED || err == MUSTER_E_FULL;
-}
-
-static void on_claimed(const struct redisReply *reply, void *arg)
-{
-    struct muster_async *a = arg;
-    char why[CAUSE_WHY_MAX];
-    if (!reply) /* the connection broke */
-        return;
-    int err = async_claim_hear(reply, a->prefix, why, sizeof why);
-    if (err != MUSTER_OK && !(is_refusal(err) && refuse_writers(a, err, why))) {
-        give_up_claim(a, err, why);
-        return;
-    }
-    a->line.claim = err == MUSTER_OK ? ASYNC_CLAIMED : ASYNC_UNCLAIMED;
-    a->line.down_since_ms = 0;
-    async_line_go_on(a);
-}
-
-/* Whatever else it answers, the question itself will tell. */
-static void on_probed(const struct redisReply *reply, void *arg)
-{
-    struct muster_async *a = arg;
-    const char *why = reply_kind(reply) == REPLY_ERROR ? confirm_refusal(reply_text(reply)) : NULL;
-    if (why)
-        give_up_claim(a, MUSTER_E_REDIS, why);
-}
-
-/* The answer of the one that others wait for comes last. */
-static void claim(struct muster_async *a)
-{
-    struct async_line *l = line_of(a);
-    struct command probe = COMMAND_EMPTY, set = COMMAND_EMPTY;
-    char key[KEY_MAX];
-    int err = MUSTER_OK;
-    l->claim = ASYNC_CLAIMING;
-    if (l->confirm.fsync) {
-        confirm_say_probe(&probe);
-        err = link_call(l->link, &probe, on_probed, a);
-    }
-    async_claim_say(&set, key, a->prefix);
-    if (err == MUSTER_OK)
-        err = link_call(l->link, &set, on_claimed, a);
-    command_clear(&probe);
-    command_clear(&set);
-    if (err != MUSTER_OK)
-        link_break(l->link, err, "out of memory");
 }
 
 /* ---- waiting for a connection ---- */
@@ -150,11 +71,17 @@ static void expire(struct muster_async *a)
         timer_after_ms(l->expirer, next_ms - now);
 }
 
+/* A connection that is about to break may be here for long still, while answers come. Time counts from its end. */
+static bool is_down(const struct muster_async *a)
+{
+    return !link_is_up(a->line.link) && a->line.down_since_ms != 0;
+}
+
 static void on_expirer(evutil_socket_t fd, short what, void *arg)
 {
     struct muster_async *a = arg;
     (void)fd, (void)what;
-    if (!link_is_up(a->line.link))
+    if (is_down(a))
         expire(a);
 }
 
@@ -184,7 +111,7 @@ static void send_waiting(struct muster_async *a)
         if (is_alone && !is_quiet(l))
             break;
         if (kind->writes && l->claim == ASYNC_UNCLAIMED) {
-            claim(a);
+            async_format_claim(a);
             break;
         }
         l->is_alone = is_alone;
@@ -200,7 +127,7 @@ static void on_turn_end(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     if (link_is_up(l->link))
         send_waiting(a);
-    else if (l->waiting.first)
+    else if (l->waiting.first && is_down(a))
         expire(a);
     if (l->answered.first)
         async_outbox_put(&a->outbox, &l->answered, l->n_answered);

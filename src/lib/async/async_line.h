@@ -67,6 +67,10 @@ void async_line_close_if_done(struct muster_async *a);
 /* At the end of this turn of the loop: go on sending, and hand over what is answered. */
 void async_line_go_on(struct muster_async *a);
 
+/* ---- async_format.c ---- */
+/* Before the first call that writes; such calls wait until it is answered. */
+void async_format_claim(struct muster_async *a);
+
 /* ---- async_role.c ---- */
 /* Ask whether the server is a master still; nothing is sent until it has answered. */
 void async_role_look(struct muster_async *a);

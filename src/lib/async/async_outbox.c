@@ -124,6 +124,8 @@ size_t muster_async_dispatch(struct muster_async *a, size_t max)
         async_call_tell(call, &answer);
         if (call->fn)
             call->fn(&answer, call->arg);
+        if (async_enter(a) != MUSTER_OK) /* the function has forked, and this is the child */
+            return n + 1;
         free_handed(box);
     }
     note_emptiness(box);

@@ -35,7 +35,7 @@ struct take {
     struct script_take_lease what;
     int n_empty;
     int64_t wait_ms, until_ms; /* 0: it does not wait */
-    unsigned heard;            /* async_watch_hears() when it was sent */
+    unsigned heard;            /* async_watch_begin() when it was sent */
     struct async_taker *taker; /* NULL: it is being given back */
     struct async_unsent unsent;
     struct redisReply *reply;
@@ -201,7 +201,7 @@ static void set_wait(struct take *t)
     t->what.wait = SCRIPT_WAIT_NONE;
     if (t->wait_ms == 0)
         return;
-    t->heard = async_watch_hears(t->call.async, t->queue);
+    t->heard = async_watch_begin(t->call.async, t->queue);
     t->what.waited_ms = left_ms > 0 ? t->wait_ms - left_ms : t->wait_ms;
     if (t->heard != 0)
         t->what.wait = left_ms > 0 ? SCRIPT_WAIT : SCRIPT_WAIT_OVER;

@@ -6,6 +6,10 @@
  * Each take has a name of its own, and its turn (include takers). Who is named takes at once. If none of a queue's takes
  * is named, one look for all of them follows a little later, by plain commands, for one that was named may have died; only
  * if something is there the one that has waited longest takes.
+ *
+ * A message may overtake the answer that nothing was there, and then it finds nobody asleep. So a look is planned all the
+ * same, for who goes to sleep. Only a take that goes out later makes it needless: that sees what the message is about, and
+ * if it takes something, a look follows it.
  */
 #include "async/async_watch.h"
 
@@ -148,6 +152,14 @@ unsigned async_watch_hears(struct muster_async *a, const char *queue)
     return w && w->is_subscribed ? w->n_subscribed : 0;
 }
 
+unsigned async_watch_begin(struct muster_async *a, const char *queue)
+{
+    struct async_watch *w = async_watch_find(a, queue, strlen(queue));
+    if (w && !w->first)
+        w->look_ms = ASYNC_WATCH_NEVER;
+    return async_watch_hears(a, queue);
+}
+
 int async_watch_sleep(struct async_call *take, const char *queue, const char *caller, int64_t next_due_ms,
                       int64_t until_ms)
 {
@@ -179,8 +191,7 @@ void async_watch_found(struct muster_async *a, const char *queue)
     if (!w)
         return;
     w->stagger_ms = 0;
-    if (w->first)
-        async_watch_plan_look(w, 0);
+    async_watch_plan_look(w, 0);
 }
 
 /* ---- its life ---- */

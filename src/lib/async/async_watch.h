@@ -35,6 +35,8 @@ void async_watch_clear(struct muster_async *a);
 int async_watch_sleep(struct async_call *take, const char *queue, const char *caller, int64_t next_due_ms,
                       int64_t until_ms);
 
+/* A take goes out: it sees all that was announced until then. Returns async_watch_hears(). */
+unsigned async_watch_begin(struct muster_async *a, const char *queue);
 /* Are messages of the queue heard? Then a take may say that it waits if it finds nothing. 0: no. Otherwise another number
  * after each time that some may have been missed. */
 unsigned async_watch_hears(struct muster_async *a, const char *queue);

@@ -71,7 +71,8 @@ static void on_down(void *arg, int err, const char *text)
     }
 }
 
-/* A message may be for several takes: each that is named takes. If none is, a look is planned. */
+/* A message may be for several takes: each that is named takes. If none is, a look is planned, also where nobody sleeps:
+ * one that is named may be under way. */
 static void hear(struct async_watch *w, struct muster_bytes message)
 {
     enum take_called most = TAKE_CALLS_OTHERS;
@@ -83,7 +84,7 @@ static void hear(struct async_watch *w, struct muster_bytes message)
         else
             at = &(*at)->next;
     }
-    if (w->first && most != TAKE_CALLS_THIS_ONE)
+    if (most != TAKE_CALLS_THIS_ONE)
         async_watch_plan_look(w, waiting_times_look_in(most == TAKE_CALLS_OTHERS, w->stagger_ms));
     async_watch_set_timer(w);
 }

@@ -33,6 +33,7 @@ struct listener_ear {
 struct listener_ears {
     struct listener_ear **all; /* in the order of their queues; NULL comes first */
     size_t n, cap;
+    size_t next_told;          /* whose turn it is to be told of; it may be beyond the last one */
     struct listener_told jobs; /* somebody listens to jobs */
     size_t n_jobs;             /* so many ears do */
     bool is_jobs_asked, is_jobs_subscribed;

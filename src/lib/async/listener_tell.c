@@ -30,12 +30,17 @@ static struct listener_told *told_of(struct telling *t)
     return !*t->queue ? &l->ears.jobs : ear ? &ear->told : NULL;
 }
 
-/* Those that are told of by this. */
-static bool is_about(const struct telling *t, const struct listener_ear *ear)
+/* Those that are told of by this, one after the other; begin at 0. NULL: no more. */
+static struct listener_ear *next_about(const struct telling *t, size_t *at)
 {
-    if (!*t->queue)
-        return listener_ear_is_of_jobs(ear);
-    return ear->queue && listener_ear_is_of_queue(ear) && strcmp(ear->queue, t->queue) == 0;
+    struct muster_listener *l = t->listener;
+    while (!*t->queue && *at < l->ears.n) {
+        struct listener_ear *ear = l->ears.all[(*at)++];
+        if (listener_ear_is_of_jobs(ear))
+            return ear;
+    }
+    struct listener_ear *ear = *t->queue && (*at)++ == 0 ? listener_ear_find(l, t->queue, strlen(t->queue)) : NULL;
+    return ear && listener_ear_is_of_queue(ear) ? ear : NULL;
 }
 
 static void refused(struct telling *t, int err, const struct redisReply *reply)
@@ -45,19 +50,17 @@ static void refused(struct telling *t, int err, const struct redisReply *reply)
     snprintf(why, sizeof why, "%s", muster_err_text(err));
     if (reply_kind(reply) == REPLY_ERROR)
         reply_refusal_words(why, sizeof why, reply_text(reply));
-    for (size_t i = 0; i < l->ears.n; i++)
-        if (is_about(t, l->ears.all[i]) && !l->ears.all[i]->is_ready)
-            listener_ear_miss(l, l->ears.all[i], err, why);
+    struct listener_ear *ear;
+    for (size_t at = 0; (ear = next_about(t, &at)) != NULL;)
+        if (!ear->is_ready)
+            listener_ear_miss(l, ear, err, why);
 }
 
 /* Of whom nobody listens to any more the scripts are not told again: what they were told then says nothing later. */
 static bool is_wanted(const struct telling *t)
 {
-    const struct listener_ears *ears = &t->listener->ears;
-    bool is = false;
-    for (size_t i = 0; i < ears->n; i++)
-        is |= is_about(t, ears->all[i]);
-    return is;
+    size_t at = 0;
+    return next_about(t, &at) != NULL;
 }
 
 void listener_tell_forget(struct listener_told *told)
@@ -78,9 +81,9 @@ static void on_told(const struct redisReply *reply, void *arg)
         listener_tell_forget(told);
     } else if (told && err == MUSTER_OK) {
         told->at_ms = t->sent_ms;
-        for (size_t i = 0; i < l->ears.n; i++)
-            if (is_about(t, l->ears.all[i]))
-                listener_ear_settle(l, l->ears.all[i]);
+        struct listener_ear *ear;
+        for (size_t at = 0; (ear = next_about(t, &at)) != NULL;)
+            listener_ear_settle(l, ear);
     } else if (told && reply) {
         refused(t, err, reply);
     } else if (told) {
@@ -116,15 +119,22 @@ static bool is_due(const struct muster_listener *l, const struct listener_told *
     return !told->is_under_way && clock_ms() >= told->try_ms && l->n_telling < UNDER_WAY_MAX;
 }
 
+/* The queues take turns: where there are more than can be told of in time, none of them waits for ever. */
 void listener_tell_due(struct muster_listener *l)
 {
     struct listener_ears *ears = &l->ears;
     int err = link_is_up(l->telling) && l->is_claimed ? MUSTER_OK : MUSTER_E_CONN;
     if (err == MUSTER_OK && ears->n_jobs > 0 && is_due(l, &ears->jobs))
         err = tell(l, &ears->jobs, "");
-    for (size_t i = 0; i < ears->n && err == MUSTER_OK; i++)
-        if (listener_ear_is_of_queue(ears->all[i]) && is_due(l, &ears->all[i]->told))
-            err = tell(l, &ears->all[i]->told, ears->all[i]->queue);
+    const size_t from = ears->next_told < ears->n ? ears->next_told : 0;
+    for (size_t i = 0; i < ears->n && err == MUSTER_OK && l->n_telling < UNDER_WAY_MAX; i++) {
+        const size_t at = (from + i) % ears->n;
+        struct listener_ear *ear = ears->all[at];
+        if (!listener_ear_is_of_queue(ear) || !is_due(l, &ear->told))
+            continue;
+        err = tell(l, &ear->told, ear->queue);
+        ears->next_told = at + 1;
+    }
 }
 
 /* ---- what was told too long ago ---- */

@@ -61,6 +61,8 @@ static const char *find_idle_field(const struct muster_lease_end *e)
         return "a delay is for a retry, and for a finish into a next queue";
     if (e->outcome == MUSTER_RETRY && e->delay_ms < -1)
         return "a retry's delay must not be negative, except -1: at once, or by the job's own backoff";
+    if (e->delay_ms > SPAN_MAX_MS)
+        return "a delay is too long to count";
     return NULL;
 }
 

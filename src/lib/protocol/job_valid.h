@@ -8,6 +8,8 @@
 #include <muster/job.h>
 
 #define JOB_EVERY_MIN_MS 1000
+/* The longest time that is counted from now: with it Redis' numbers are still exact, and are written as whole ones. */
+#define SPAN_MAX_MS (INT64_MAX / 4096)
 /* The end of the year 9999. */
 #define JOB_AT_MAX_MS ((int64_t)253402300799999)
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/job_valid.h"
 #include "protocol/names.h"
 #include "worker/worker.h"
 
@@ -68,7 +69,7 @@ void *muster_process_user(const struct muster_process *p)
 
 int muster_process_set_retry(struct muster_process *p, int64_t delay_ms)
 {
-    if (delay_ms < 0 || delay_ms > INT64_MAX / 4096)
+    if (delay_ms < 0 || delay_ms > SPAN_MAX_MS)
         return MUSTER_E_INVALID;
     p->retry_delay_ms = delay_ms;
     return MUSTER_OK;
@@ -184,7 +185,7 @@ int muster_process_set_data(struct muster_process *p, const void *data, size_t l
 
 int muster_process_extend(struct muster_process *p, int64_t limit_ms)
 {
-    if (limit_ms < 0 || limit_ms > INT64_MAX / 4096)
+    if (limit_ms < 0 || limit_ms > SPAN_MAX_MS)
         return MUSTER_E_INVALID;
     if (!round_is_in_loop(p->worker)) {
         posted_extension(p, limit_ms);
