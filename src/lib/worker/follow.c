@@ -6,7 +6,9 @@
  *
  * Which ends follow what? Each handler runs on a thread, so what it hands on is known to be its process'. What is
  * handed on elsewhere may be any process' that had begun; and who ends a process himself (MUSTER_LATER, and processes of
- * muster_worker_next()) may have handed it on anywhere.
+ * muster_worker_next()) may have handed it on anywhere. What another thread has handed in lies in a list until the loop takes
+ * it (calls.c), while an end may be made in the loop: so it has its number from the beginning, and the end waits for it to
+ * come.
  *
  * If it did not come to be there, the process does not finish. It goes back, to be tried again: for a reason that
  * passes with time at the next heartbeat, so that this does not go round and round. What its own handler handed on and
@@ -34,9 +36,27 @@ void follow_enter_handler(const struct muster_process *p)
     in_handler = p;
 }
 
-uint64_t follow_handler(const struct muster_worker *w)
+/* The token of the process of `w` whose handler runs on this thread; 0: none does. */
+static uint64_t handler_here(const struct muster_worker *w)
 {
     return in_handler && in_handler->worker == w ? in_handler->token : 0;
+}
+
+void follow_hand_in(struct posting *x)
+{
+    x->made_us = clock_us();
+    x->handler = handler_here(x->worker);
+    x->number = atomic_fetch_add(&x->worker->follow.last_number, 1) + 1;
+}
+
+void follow_leave(struct muster_worker *w)
+{
+    atomic_fetch_add(&w->follow.n_left, 1);
+}
+
+void follow_not_left(struct muster_worker *w)
+{
+    atomic_fetch_sub(&w->follow.n_left, 1);
 }
 
 struct follow_told follow_told(const struct muster_worker *w)
@@ -63,11 +83,27 @@ static struct muster_process *process_of(const struct posting *x)
     return x->handler ? process_find(x->worker, x->handler) : NULL;
 }
 
+void follow_come(struct muster_worker *w)
+{
+    w->follow.n_come++;
+}
+
+/* By their numbers: what another thread has left may come behind what the loop's thread has handed in later. */
+static void insert(struct posting_queue *q, struct posting *x)
+{
+    struct posting *before = TAILQ_LAST(q, posting_queue);
+    while (before && before->number > x->number)
+        before = TAILQ_PREV(before, posting_queue, in_open);
+    if (before)
+        TAILQ_INSERT_AFTER(q, before, x, in_open);
+    else
+        TAILQ_INSERT_HEAD(q, x, in_open);
+}
+
 void follow_begin(struct posting *x)
 {
     struct muster_process *own = process_of(x);
-    x->number = ++x->worker->follow.last_number;
-    TAILQ_INSERT_TAIL(queue_of(x), x, in_open);
+    insert(queue_of(x), x);
     if (own)
         own->handed_on++;
 }
@@ -167,13 +203,15 @@ static bool is_open(const struct posting_queue *q, uint64_t upto)
 static bool waits(const struct muster_process *p)
 {
     const struct follow *f = &p->worker->follow;
-    return p->handed_on > 0 || extend_holds(p) || is_open(&f->elsewhere, p->follows) ||
+    return f->n_come < p->follows_left || p->handed_on > 0 || extend_holds(p) || is_open(&f->elsewhere, p->follows) ||
            (p->is_later && is_open(&f->of_handlers, p->follows));
 }
 
 bool follow_must_wait(struct muster_process *p)
 {
-    p->follows = p->worker->follow.last_number;
+    const struct follow *f = &p->worker->follow;
+    p->follows_left = atomic_load(&f->n_left);
+    p->follows = atomic_load(&f->last_number);
     return waits(p);
 }
 

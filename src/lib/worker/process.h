@@ -121,8 +121,9 @@ struct muster_process {
     int64_t next_delay_ms;
 
     /* follow.c */
-    size_t handed_on; /* by its handler, and not answered yet */
-    uint64_t follows; /* its end comes after all that was handed on up to this number */
+    size_t handed_on;      /* by its handler, and not answered yet */
+    uint64_t follows;      /* its end comes after all that was handed on up to this number */
+    uint64_t follows_left; /* so many of other threads must have come first */
     struct follow_refusal refusals[FOLLOW_SOURCES];
     bool is_refused;         /* one of them says something */
     struct follow_told told; /* when muster_process_end() was called */
@@ -148,7 +149,7 @@ struct muster_process {
     /* posted.c: what other threads have said of it. They write under posted's lock; once the process is off the list,
      * the loop owns it. */
     atomic_int end_called; /* muster_process_end() counts once */
-    int posted;            /* bits of enum posted_what */
+    atomic_int posted;     /* bits of enum posted_what */
     enum muster_outcome handler_outcome;
     enum muster_outcome end_outcome;
     char *note;
