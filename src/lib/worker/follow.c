@@ -6,9 +6,9 @@
  *
  * Which ends follow what? Each handler runs on a thread, so what it hands on is known to be its process'. What is
  * handed on elsewhere may be any process' that had begun; and who ends a process himself (MUSTER_LATER, and processes of
- * muster_worker_next()) may have handed it on anywhere. What another thread has handed in lies in a list until the loop takes
- * it (calls.c), while an end may be made in the loop: so it has its number from the beginning, and the end waits for it to
- * come.
+ * muster_worker_next()) may have handed it on anywhere. What another thread has handed in lies in a list until the loop
+ * takes it (calls.c), while an end may be made in the loop. So it has its number from the beginning, and an end waits for
+ * the calls that were left before it.
  *
  * If it did not come to be there, the process does not finish. It goes back, to be tried again: for a reason that
  * passes with time at the next heartbeat, so that this does not go round and round. What its own handler handed on and
@@ -49,16 +49,6 @@ void follow_hand_in(struct posting *x)
     x->number = atomic_fetch_add(&x->worker->follow.last_number, 1) + 1;
 }
 
-void follow_leave(struct muster_worker *w)
-{
-    atomic_fetch_add(&w->follow.n_left, 1);
-}
-
-void follow_not_left(struct muster_worker *w)
-{
-    atomic_fetch_sub(&w->follow.n_left, 1);
-}
-
 struct follow_told follow_told(const struct muster_worker *w)
 {
     return (struct follow_told){atomic_load(&w->follow.n_by_function), atomic_load(&w->outbox.n_fetched)};
@@ -81,11 +71,6 @@ static struct posting_queue *queue_of(const struct posting *x)
 static struct muster_process *process_of(const struct posting *x)
 {
     return x->handler ? process_find(x->worker, x->handler) : NULL;
-}
-
-void follow_come(struct muster_worker *w)
-{
-    w->follow.n_come++;
 }
 
 /* By their numbers: what another thread has left may come behind what the loop's thread has handed in later. */
@@ -203,15 +188,15 @@ static bool is_open(const struct posting_queue *q, uint64_t upto)
 static bool waits(const struct muster_process *p)
 {
     const struct follow *f = &p->worker->follow;
-    return f->n_come < p->follows_left || p->handed_on > 0 || extend_holds(p) || is_open(&f->elsewhere, p->follows) ||
-           (p->is_later && is_open(&f->of_handlers, p->follows));
+    return p->worker->calls.n_run < p->follows_calls || p->handed_on > 0 || extend_holds(p) ||
+           is_open(&f->elsewhere, p->follows) || (p->is_later && is_open(&f->of_handlers, p->follows));
 }
 
 bool follow_must_wait(struct muster_process *p)
 {
-    const struct follow *f = &p->worker->follow;
-    p->follows_left = atomic_load(&f->n_left);
-    p->follows = atomic_load(&f->last_number);
+    const struct muster_worker *w = p->worker;
+    p->follows_calls = atomic_load(&w->calls.n_left);
+    p->follows = atomic_load(&w->follow.last_number);
     return waits(p);
 }
 

@@ -24,8 +24,6 @@ struct follow_told {
 
 struct follow {
     _Atomic uint64_t last_number;                /* of what was handed in, on any thread */
-    _Atomic uint64_t n_left;                     /* for the loop, by other threads */
-    uint64_t n_come;                             /* of these: the loop has them */
     _Atomic uint64_t n_by_function;              /* answers */
     uint64_t n_by_next;                          /* answers, fetched or not */
     struct posting_queue of_handlers, elsewhere; /* not answered yet, by their numbers */
@@ -52,15 +50,10 @@ void follow_new(struct muster_worker *w);
 void follow_enter_handler(const struct muster_process *p);
 /* It is handed in: from here on it counts as handed on. */
 void follow_hand_in(struct posting *posting);
-/* It is left for the loop; or it could not be. */
-void follow_leave(struct muster_worker *w);
-void follow_not_left(struct muster_worker *w);
 /* What the program knows when it ends a process. */
 struct follow_told follow_told(const struct muster_worker *w);
 
 /* ---- the loop's thread ---- */
-/* One that was left has come. */
-void follow_come(struct muster_worker *w);
 /* The loop has it. */
 void follow_begin(struct posting *posting);
 /* It is answered; tell that after this. */

@@ -121,9 +121,9 @@ struct muster_process {
     int64_t next_delay_ms;
 
     /* follow.c */
-    size_t handed_on;      /* by its handler, and not answered yet */
-    uint64_t follows;      /* its end comes after all that was handed on up to this number */
-    uint64_t follows_left; /* so many of other threads must have come first */
+    size_t handed_on;       /* by its handler, and not answered yet */
+    uint64_t follows;       /* its end comes after all that was handed on up to this number */
+    uint64_t follows_calls; /* so many calls that were left for the loop are carried out first */
     struct follow_refusal refusals[FOLLOW_SOURCES];
     bool is_refused;         /* one of them says something */
     struct follow_told told; /* when muster_process_end() was called */

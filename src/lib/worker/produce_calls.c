@@ -14,7 +14,6 @@
 static void accept_call(struct call *c, struct muster_worker *w)
 {
     struct posting *posting = (struct posting *)c;
-    follow_come(w);
     follow_begin(posting);
     posting->err = produce_take_over(w, posting);
     if (posting->err != MUSTER_OK)
@@ -30,25 +29,17 @@ static int take_over(struct muster_worker *w, struct posting *posting)
     return err;
 }
 
-/* On another thread. */
-static int leave(struct muster_worker *w, struct posting *posting)
-{
-    posting->call.run = accept_call;
-    follow_leave(w);
-    if (calls_leave(w, &posting->call))
-        return MUSTER_OK;
-    follow_not_left(w);
-    return tell_error_as(w, MUSTER_E_STATE, "the worker has stopped");
-}
-
 /* It goes to the loop, or is gone. */
 static int hand_in(struct posting *posting)
 {
     struct muster_worker *w = posting->worker;
+    posting->call.run = accept_call;
     follow_hand_in(posting);
     int err = posting->put.failed ? MUSTER_E_NOMEM : posting_expect_answer(posting);
-    if (err == MUSTER_OK)
-        err = round_is_in_loop(w) ? take_over(w, posting) : leave(w, posting);
+    if (err == MUSTER_OK && round_is_in_loop(w))
+        err = take_over(w, posting);
+    else if (err == MUSTER_OK)
+        err = calls_leave(w, &posting->call) ? MUSTER_OK : tell_error_as(w, MUSTER_E_STATE, "the worker has stopped");
     if (err != MUSTER_OK)
         posting_discard(posting);
     return err;
