@@ -872,8 +872,8 @@ MUSTER_API int muster_process_set_data(struct muster_process *p, const void *dat
 
 /*
  * Say how far the work is: a note that the list of processes (`muster ps`) shows. Copied; at most MUSTER_PROGRESS_MAX
- * bytes (client.h). A later note replaces it; NULL or "" removes it. Any thread. The note is sent by the loop; without
- * a connection it is lost.
+ * bytes (client.h). A later note replaces it; NULL or "" removes it. Any thread. The note is sent by the loop, one after the
+ * other: of those that come before Redis has answered, only the newest is. Without a connection it is lost.
  *
  * Returns MUSTER_OK, MUSTER_E_TOO_BIG or MUSTER_E_NOMEM.
  */

@@ -128,7 +128,9 @@ struct muster_process {
     bool is_refused;         /* one of them says something */
     struct follow_told told; /* when muster_process_end() was called */
 
-    /* extend.c: its job's newest data, until Redis has them */
+    /* extend.c: a note is under way, and the next one; and its job's newest data, until Redis has them */
+    bool is_note_sent;
+    char *next_note;
     char *data; /* NULL: it has */
     size_t data_len;
     uint64_t data_number;
