@@ -597,7 +597,10 @@ typedef void muster_done_fn(struct muster_worker *w, int err, uint64_t waiting, 
  *     that of each process that had begun by then; and the end of a process that the program ends itself (MUSTER_LATER,
  *     muster_worker_next()) follows everything that was handed on before it, wherever.
  *   - A program that ends a process itself after it was told of a refusal (`fn`; a MUSTER_ITEM_ANSWER that
- *     muster_worker_next() has handed out) has decided with it in mind: then the outcome counts as it is.
+ *     muster_worker_next() has handed out) has decided with it in mind: then the outcome counts as it is. That is for ends
+ *     by muster_process_end() alone: what a handler returns never counts beside a refusal of what it has handed on itself,
+ *     also if it has waited for the answer on its thread.
+ *   - If there is no process that has handed it on, and nobody asked for the answer, MUSTER_EVENT_REFUSED tells as well.
  *
  * With `replicas` or `fsync` `fn` gets MUSTER_E_UNCONFIRMED for a task that is enqueued and was not confirmed in time.
  * Such tasks go over a connection of their own, which is made by the first of these calls, so that no heartbeat waits
@@ -607,7 +610,7 @@ typedef void muster_done_fn(struct muster_worker *w, int err, uint64_t waiting, 
  *
  * On another thread than the loop's, the call only leaves the task for the loop. Tasks of one thread keep their order,
  * and go before the end of a process that the thread ends, or whose handler returns, afterwards. What only the loop can
- * know is told as the answer: E_CONN and E_NOT_STARTED, with nothing sent.
+ * know is told as the answer: E_CONN, E_NOT_STARTED and E_STATE, with nothing sent.
  *
  * Returns MUSTER_OK when there will be an answer; or, with nothing sent and no answer,
  *   MUSTER_E_INVALID      the queue's name, or NULL with a length

@@ -137,7 +137,10 @@ static void what_cannot_be_enqueued_is_refused_and_never_told(void **state)
     assert_err(muster_worker_enqueue(w->worker, "q", "t", MUSTER_TASK_MAX_DEFAULT + 1, note_answer, &a),
                MUSTER_E_TOO_BIG);
     live_worker_stop(s, w, 0);
-    assert_true(muster_worker_enqueue(w->worker, "q", "t", 1, note_answer, &a) != MUSTER_OK);
+    assert_err(muster_worker_enqueue(w->worker, "q", "t", 1, note_answer, &a), MUSTER_E_STATE);
+    assert_err(muster_worker_put(w->worker, "q", &(struct muster_job_spec){.size = sizeof(struct muster_job_spec)},
+                                 NULL, NULL),
+               MUSTER_E_STATE);
     assert_int_equal(a.n, 0);
     scene_assert_quiet(s);
 }

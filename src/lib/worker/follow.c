@@ -159,6 +159,8 @@ static void refuse(const struct posting *x)
     PROCESS_EACH(p, w, IS_RUNNING | IS_HELD)
         if (p != own && may_be_of(x, p))
             note(p, x, x->handler ? FOLLOW_OTHERS : FOLLOW_ELSEWHERE);
+    if (!own && !posting_is_told(x)) /* nobody else may hear of it: there need be no process that it is of */
+        tell_refused(w, REQUEST_HANDED_ON, x->err, NULL);
 }
 
 void follow_end(struct posting *x)
@@ -206,7 +208,8 @@ static bool is_final(int err)
     return err == MUSTER_E_TOO_BIG || err == MUSTER_E_INVALID || err == MUSTER_E_NOT_FOUND || err == MUSTER_E_STATE;
 }
 
-/* A handler that returns an outcome cannot have waited for the answer. */
+/* A handler that returns an outcome has said nothing of an answer, also if it has waited for one: it may know nothing of the
+ * refusal, and that it runs again is the safe mistake. */
 static bool does_count(const struct muster_process *p, enum follow_source source)
 {
     const struct follow_refusal *r = &p->refusals[source];
