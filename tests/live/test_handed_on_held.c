@@ -5,9 +5,13 @@
  */
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "invariant.h"
 #include "live_worker.h"
+#include "worker_process.h"
 
 static bool is_set(void *flag)
 {
@@ -106,9 +110,118 @@ static void data_that_the_loop_sets_before_it_knows_of_the_beginning(void **stat
     raw_await(s->server->redis, s->base, 0, "HLEN %s:processing:w:q", s->prefix);
 }
 
+/* ---- a death while a process is held ---- */
+
+enum { TTL_MS = 450 };
+
+/* What a handler hands on, by the script that says it. */
+struct thing {
+    const char *script;
+    void (*hand_on)(struct muster_process *p);
+    bool (*is_there)(struct scene *s);
+};
+
+static void enqueue_next(struct muster_process *p)
+{
+    assert_ok(muster_worker_enqueue(muster_process_worker(p), "next", "x", 1, NULL, NULL));
+}
+
+static void put_next(struct muster_process *p)
+{
+    const struct muster_job_spec spec = {.size = sizeof spec, .id = "next"};
+    assert_ok(muster_worker_put(muster_process_worker(p), "next", &spec, NULL, NULL));
+}
+
+static void set_data(struct muster_process *p)
+{
+    assert_ok(muster_process_set_data(p, "new", 3));
+}
+
+static bool is_enqueued(struct scene *s)
+{
+    return raw_int(s->server->redis, "LLEN %s:queues:next", s->prefix) >= 1;
+}
+
+static bool is_put(struct scene *s)
+{
+    return raw_int(s->server->redis, "EXISTS %s:job:next", s->prefix) == 1;
+}
+
+static bool is_field(struct scene *s, const char *field, const char *expected)
+{
+    char *value = raw_string(s->server->redis, "HGET %s:job:j %s", s->prefix, field);
+    bool is_it = value && strcmp(value, expected) == 0;
+    free(value);
+    return is_it;
+}
+
+static bool has_new_data(struct scene *s)
+{
+    return is_field(s, "data", "new");
+}
+
+static bool is_complete(void *scene)
+{
+    return is_field(scene, "state", "complete");
+}
+
+static const struct thing things[] = {
+    {"enqueue", enqueue_next, is_enqueued}, {"put", put_next, is_put}, {"extend", set_data, has_new_data}};
+static const struct thing *handed_on;
+
+/* Its first run is retried, if what it hands on is its own data. */
+static enum muster_outcome hand_on(struct muster_process *p, void *arg)
+{
+    struct live_worker *w = arg;
+    journal_process(w->journal, JOURNAL_START, 0, p);
+    if (strcmp(muster_process_task(p, NULL), "new") == 0)
+        return MUSTER_FINISH;
+    handed_on->hand_on(p);
+    assert_ok(muster_process_set_retry(p, 0));
+    return handed_on->hand_on == set_data ? MUSTER_RETRY : MUSTER_FINISH;
+}
+
+static void kill_while_held(struct scene *s, const struct thing *thing, const char *where)
+{
+    struct redisContext *redis = s->server->redis;
+    const struct muster_job_spec spec = {.size = sizeof spec, .id = "j", .data = {"old", 3}};
+    struct worker_spec worker = {
+        .id = "victim", .ttl_ms = TTL_MS, .queues = {{"q", 0}}, .more = {.tell_ended = 1}, .handler = hand_on};
+    char point[64];
+    snprintf(point, sizeof point, "%s:%s:1:kill", thing->script, where);
+    handed_on = thing;
+    assert_ok(muster_job_put(s->client, "q", &spec, NULL));
+    worker_process_await_death(worker_process_start_to_die(s, &worker, point));
+    assert_int_equal(scene_starts(s), 1);
+    assert_int_equal(raw_int(redis, "HLEN %s:processing:victim:q", s->prefix), 1);
+    worker.id = "peer";
+    live_worker_new(s, &worker);
+    wait_on(s->base, is_complete, s, SOON_MS);
+    assert_true(thing->is_there(s));
+    invariant_assert(redis, s->prefix);
+}
+
+/* A scene of its own for each: the one that was set up is the first. */
+static void a_death_while_a_process_is_held_loses_nothing(void **state)
+{
+    static const char *const places[] = {"before_send", "after_send", "before_reply"};
+#ifndef MUSTER_FAILPOINTS
+    print_message("skipped: this build has no failpoints (configure with -DMUSTER_FAILPOINTS=ON)\n");
+    skip();
+#endif
+    for (size_t i = 0; i < N_OF(things) * N_OF(places); i++) {
+        if (i > 0) {
+            scene_end(state);
+            scene_begin(state);
+        }
+        kill_while_held(*state, &things[i / N_OF(places)], places[i % N_OF(places)]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        live_test(a_death_while_a_process_is_held_loses_nothing),
         live_test(data_that_the_loop_sets_before_it_knows_of_the_beginning),
     };
     return scene_run(tests, argc, argv);
