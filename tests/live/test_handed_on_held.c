@@ -218,10 +218,30 @@ static void a_death_while_a_process_is_held_loses_nothing(void **state)
     }
 }
 
+/* ---- data that nothing is there for ---- */
+
+static void data_of_a_job_whose_record_is_gone_are_told(void **state)
+{
+    struct scene *s = *state;
+    const struct muster_job_spec spec = {.size = sizeof spec, .id = "j", .data = {"old", 3}};
+    struct live_worker *w =
+        live_worker_idle(s, &(struct worker_spec){.id = "w", .answer = MUSTER_LATER, .queues = {{"q", 0}}});
+    assert_ok(muster_job_put(s->client, "q", &spec, NULL));
+    scene_await_starts(s, 1);
+    raw_do(s->server->redis, "DEL %s:job:j", s->prefix);
+    assert_ok(muster_process_set_data(w->held[0], "new", 3));
+    live_worker_end(w, MUSTER_RETRY);
+    scene_await_events(s, MUSTER_EVENT_REFUSED, "w", 1);
+    const struct journal_entry *e = journal_find(s->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_REFUSED, "w", NULL);
+    assert_non_null(strstr(e->text, "the record of the job 'j'"));
+    raw_await(s->server->redis, s->base, 0, "HLEN %s:processing:w:q", s->prefix);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_death_while_a_process_is_held_loses_nothing),
+        live_test(data_of_a_job_whose_record_is_gone_are_told),
         live_test(data_that_the_loop_sets_before_it_knows_of_the_beginning),
     };
     return scene_run(tests, argc, argv);

@@ -9,6 +9,7 @@
  * back, and what is refused after the next heartbeat. A process that must not wait for that, because its worker or
  * queue is left, goes back: it begins from older data.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,6 +156,15 @@ static bool is_settled(int err)
     return err == MUSTER_OK || err == MUSTER_E_LOST || err == MUSTER_E_STATE;
 }
 
+/* What has become of the job's record is no affair of this worker's; but these data were to be in it. */
+static void tell_no_record(struct muster_process *p)
+{
+    char line[MUSTER_JOB_ID_MAX + 80];
+    snprintf(line, sizeof line, "the record of the job '%s' is gone, or no longer says that it runs here",
+             p->job->job.id);
+    tell_refused(p->worker, REQUEST_DATA, MUSTER_E_STATE, line);
+}
+
 static void apply(struct muster_process *p, const struct redisReply *reply)
 {
     struct muster_worker *w = p->worker;
@@ -167,6 +177,8 @@ static void apply(struct muster_process *p, const struct redisReply *reply)
         let_go(p);
     else
         refused(p, err, reply_text(reply));
+    if (err == MUSTER_E_STATE && reply_is(reply_at(reply, 1), "r"))
+        tell_no_record(p);
     if (err == MUSTER_OK)
         tell_accepted(w, REQUEST_DATA);
 }
