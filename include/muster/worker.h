@@ -865,9 +865,8 @@ MUSTER_API int muster_process_set_next(struct muster_process *p, const char *nex
  * in the queue of muster_process_set_next(). Copied, and kept until Redis has them or newer ones; at most 64 MiB. Any
  * thread. They are sent at once, again over the next connection if there is no answer, and after the next heartbeat if
  * they are refused, which MUSTER_EVENT_REFUSED tells; not again, if the job's record is gone (E_STATE). The process' end
- * waits for them. If its worker or queue is left
- * before a full Redis takes them, it goes back with the data that it had; if they are too large for this Redis, it fails,
- * group "too-large". (qless's heartbeat with data.)
+ * waits for them. If its worker or queue is left before a full Redis takes them, it goes back with the data that it had;
+ * if they are too large for this Redis, it fails, group "too-large". (qless's heartbeat with data.)
  *
  * Returns MUSTER_OK, MUSTER_E_TOO_BIG, MUSTER_E_NOMEM, MUSTER_E_INVALID (NULL with a length), or MUSTER_E_STATE: the
  * process is no job.
