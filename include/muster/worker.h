@@ -598,7 +598,10 @@ typedef void muster_done_fn(struct muster_worker *w, int err, uint64_t waiting, 
  *     that of each process that had begun by then; and the end of a process that the program ends itself (MUSTER_LATER,
  *     muster_worker_next()) follows everything that was handed on before it, wherever.
  *   - A program that ends a process itself after it was told of a refusal (`fn`; a MUSTER_ITEM_ANSWER that
- *     muster_worker_next() has handed out) has decided with it in mind: then the outcome counts as it is.
+ *     muster_worker_next() has handed out) has decided with it in mind: then the outcome counts as it is. That is for ends
+ *     by muster_process_end() alone: what a handler returns never counts beside a refusal of what it has handed on itself,
+ *     also if it has waited for the answer on its thread.
+ *   - If there is no process that has handed it on, and nobody asked for the answer, MUSTER_EVENT_REFUSED tells as well.
  *
  * With `replicas` or `fsync` `fn` gets MUSTER_E_UNCONFIRMED for a task that is enqueued and was not confirmed in time.
  * Such tasks go over a connection of their own, which is made by the first of these calls, so that no heartbeat waits
@@ -608,7 +611,7 @@ typedef void muster_done_fn(struct muster_worker *w, int err, uint64_t waiting, 
  *
  * On another thread than the loop's, the call only leaves the task for the loop. Tasks of one thread keep their order,
  * and go before the end of a process that the thread ends, or whose handler returns, afterwards. What only the loop can
- * know is told as the answer: E_CONN and E_NOT_STARTED, with nothing sent.
+ * know is told as the answer: E_CONN, E_NOT_STARTED and E_STATE, with nothing sent.
  *
  * Returns MUSTER_OK when there will be an answer; or, with nothing sent and no answer,
  *   MUSTER_E_INVALID      the queue's name, or NULL with a length
@@ -863,9 +866,9 @@ MUSTER_API int muster_process_set_next(struct muster_process *p, const char *nex
  * Give the job new data. Its record has them from then on, and its next taker gets them: after a retry, for example, or
  * in the queue of muster_process_set_next(). Copied, and kept until Redis has them or newer ones; at most 64 MiB. Any
  * thread. They are sent at once, again over the next connection if there is no answer, and after the next heartbeat if
- * they are refused, which MUSTER_EVENT_REFUSED tells. The process' end waits for them. If its worker or queue is left
- * before a full Redis takes them, it goes back with the data that it had; if they are too large for this Redis, it fails,
- * group "too-large". (qless's heartbeat with data.)
+ * they are refused, which MUSTER_EVENT_REFUSED tells; not again, if the job's record is gone (E_STATE). The process' end
+ * waits for them. If its worker or queue is left before a full Redis takes them, it goes back with the data that it had;
+ * if they are too large for this Redis, it fails, group "too-large". (qless's heartbeat with data.)
  *
  * Returns MUSTER_OK, MUSTER_E_TOO_BIG, MUSTER_E_NOMEM, MUSTER_E_INVALID (NULL with a length), or MUSTER_E_STATE: the
  * process is no job.
@@ -874,8 +877,8 @@ MUSTER_API int muster_process_set_data(struct muster_process *p, const void *dat
 
 /*
  * Say how far the work is: a note that the list of processes (`muster ps`) shows. Copied; at most MUSTER_PROGRESS_MAX
- * bytes (client.h). A later note replaces it; NULL or "" removes it. Any thread. The note is sent by the loop; without
- * a connection it is lost.
+ * bytes (client.h). A later note replaces it; NULL or "" removes it. Any thread. The note is sent by the loop, one after the
+ * other: of those that come before Redis has answered, only the newest is. Without a connection it is lost.
  *
  * Returns MUSTER_OK, MUSTER_E_TOO_BIG or MUSTER_E_NOMEM.
  */

@@ -20,16 +20,19 @@ enum { TTL_MS = 1500 };
 
 enum kind { A_TASK, A_JOB, DATA };
 
-/* Who ends the process, and on which thread. */
+/* Who ends the process, and on which thread. `helped`: another one hands on for him, and he waits for its calls only. */
 static const struct way {
     const char *name;
     int threads;
-    bool by_next, is_later;
+    bool by_next, is_later, helped;
 } ways[] = {{"inline", .threads = 0},
             {"threads", .threads = 2},
             {"later", .is_later = true},
             {"later on a thread", .threads = 2, .is_later = true},
-            {"next", .by_next = true}};
+            {"next", .by_next = true},
+            {"inline, helped", .helped = true},
+            {"threads, helped", .threads = 2, .helped = true},
+            {"later, helped", .is_later = true, .helped = true}};
 
 /* What goes wrong when the process hands on. */
 enum trouble { WRONG_TYPE, FULL, CUT_BEFORE, CUT_BEHIND, FORGOTTEN };
@@ -106,20 +109,43 @@ static const char *what_of(struct muster_process *p)
     return strcmp(job ? job->id : muster_process_task(p, NULL), "first") == 0 ? "before" : "handed-on";
 }
 
-static enum muster_outcome hand_on(struct muster_process *p)
+static bool has_its_data(struct muster_process *p)
 {
+    return strcmp(muster_process_task(p, NULL), what_of(p)) == 0;
+}
+
+static void *call(void *process)
+{
+    struct muster_process *p = process;
     const char *what = what_of(p);
     struct muster_worker *w = muster_process_worker(p);
     struct muster_job_spec spec = {.size = sizeof spec, .id = what};
-    if (strcmp(what, "handed-on") == 0 && atomic_fetch_add(&the.n_hit, 1) == 0)
-        begin_trouble();
     if (the.kind == A_TASK)
         assert_ok(muster_worker_enqueue(w, "next", what, strlen(what), NULL, NULL));
     else if (the.kind == A_JOB)
         assert_ok(muster_worker_put(w, "next", &spec, NULL, NULL));
-    if (the.kind != DATA || strcmp(muster_process_task(p, NULL), what) == 0)
+    else if (!has_its_data(p))
+        assert_ok(muster_process_set_data(p, what, strlen(what)));
+    return NULL;
+}
+
+static void call_on_a_thread(struct muster_process *p)
+{
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, call, p), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+static enum muster_outcome hand_on(struct muster_process *p)
+{
+    if (strcmp(what_of(p), "handed-on") == 0 && atomic_fetch_add(&the.n_hit, 1) == 0)
+        begin_trouble();
+    if (the.way->helped)
+        call_on_a_thread(p);
+    else
+        call(p);
+    if (the.kind != DATA || has_its_data(p))
         return MUSTER_FINISH;
-    assert_ok(muster_process_set_data(p, what, strlen(what)));
     assert_ok(muster_process_set_retry(p, 0));
     return MUSTER_RETRY;
 }

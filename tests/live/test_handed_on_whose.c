@@ -174,6 +174,33 @@ static void what_another_handler_hands_on_before_this_one_has_returned(void **st
     assert_string_equal(ended_as(s, "a"), "given back");
 }
 
+/* ---- nobody's ---- */
+
+static void *enqueue_on_a_thread(void *worker)
+{
+    assert_ok(muster_worker_enqueue(worker, "next", "x", 1, NULL, NULL));
+    return NULL;
+}
+
+/* No process runs, and nobody asked for the answer. */
+static void what_is_nobodys_is_told_when_it_is_refused(void **state)
+{
+    struct scene *s = *state;
+    pthread_t thread;
+    struct live_worker *w = begin(s, (struct worker_spec){.handler = hold_the_first});
+    assert_ok(put_behind_nobody(w->worker, "late", NULL, NULL));
+    scene_await_events(s, MUSTER_EVENT_REFUSED, "w", 1);
+    assert_ok(muster_worker_enqueue(w->worker, "next", "x", 1, NULL, NULL));
+    scene_await_waiting(s, "next", 1); /* from here on a refusal is told again */
+    raw_do(s->server->redis, "CONFIG SET maxmemory 1");
+    assert_int_equal(pthread_create(&thread, NULL, enqueue_on_a_thread, w->worker), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    scene_await_events(s, MUSTER_EVENT_REFUSED, "w", 2);
+    raw_do(s->server->redis, "CONFIG SET maxmemory 0");
+    const struct journal_entry *e = journal_find(s->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_REFUSED, "w", NULL);
+    assert_non_null(strstr(e->text, "what was handed on was refused"));
+}
+
 /* ---- the worker's end ---- */
 
 static enum muster_outcome hand_on(struct muster_process *p, void *arg)
@@ -220,6 +247,7 @@ int main(int argc, char **argv)
         live_test(an_answer_that_comes_with_the_end_is_not_told),
         live_test(what_is_refused_elsewhere_hides_nothing),
         live_test(what_another_handler_hands_on_before_this_one_has_returned),
+        live_test(what_is_nobodys_is_told_when_it_is_refused),
         live_test(nothing_is_told_after_the_worker_has_stopped),
     };
     return scene_run(tests, argc, argv);

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "invariant.h"
 #include "live_worker.h"
@@ -44,30 +43,9 @@ static struct worker_process *start_victim(struct scene *s, const struct setting
 {
     char point[64];
     snprintf(point, sizeof point, "%s:%s:%d:kill", set->script, where, set->n);
-    setenv("MUSTER_FAILPOINT", point, 1);
     const struct worker_spec spec = {
         .id = "victim", .ttl_ms = TTL_MS, .hands = HANDS, .answer = set->answer, .queues = {{"q", 0}}};
-    struct worker_process *victim = worker_process_start(s, &spec);
-    unsetenv("MUSTER_FAILPOINT");
-    return victim;
-}
-
-static bool is_dead(void *arg)
-{
-    const struct worker_process *victim = arg;
-    siginfo_t info = {0};
-    return waitid(P_PID, (id_t)victim->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == victim->pid;
-}
-
-static void await_death(struct worker_process *victim, const char *script, const char *where)
-{
-    siginfo_t info = {0};
-    if (!wait_for(NULL, is_dead, victim, SOON_MS))
-        fail_msg("the victim never came to %s:%s", script, where);
-    waitid(P_PID, (id_t)victim->pid, &info, WEXITED | WNOWAIT);
-    assert_int_equal(info.si_code, CLD_KILLED);
-    assert_int_equal(info.si_status, SIGKILL);
-    worker_process_kill(victim);
+    return worker_process_start_to_die(s, &spec, point);
 }
 
 static void cut_subscriptions(struct scene *s, struct worker_process *victim)
@@ -161,7 +139,7 @@ static void kill_at(struct scene *s, const struct setting *set, const char *wher
         start_peer(s);
     if (set->provoke)
         set->provoke(s, victim);
-    await_death(victim, set->script, where);
+    worker_process_await_death(victim);
     if (set->alone)
         start_peer(s);
     assert_all_is_well(s, where);

@@ -172,6 +172,44 @@ static void a_worker_on_the_programs_loop_takes_posts_too(void **state)
     muster_worker_free(w);
 }
 
+struct look {
+    struct scene *scene;
+    atomic_int n_looks;
+    int64_t held;
+};
+
+static void look(struct muster_worker *w, void *arg)
+{
+    struct look *l = arg;
+    (void)w;
+    l->held = raw_int(l->scene->server->redis, "HLEN %s:processing:w:q", l->scene->prefix);
+    atomic_fetch_add(&l->n_looks, 1);
+}
+
+static enum muster_outcome post_and_finish(struct muster_process *p, void *arg)
+{
+    return muster_worker_post(muster_process_worker(p), look, arg) == MUSTER_OK ? MUSTER_FINISH : MUSTER_FAIL;
+}
+
+/* Also on the loop's own thread, where the end needs nobody else. */
+static void a_post_comes_before_an_end_that_follows_it(void **state)
+{
+    struct scene *s = *state;
+    struct look l = {.scene = s};
+    struct muster_worker *w;
+    struct muster_worker_options o = {
+        .size = sizeof o, .url = s->server->url, .prefix = s->prefix, .id = "w", .base = s->base};
+    assert_ok(muster_worker_new(&w, &o));
+    assert_ok(muster_worker_start(w));
+    assert_ok(muster_worker_serve(w, "q", 0, post_and_finish, &l));
+    scene_await_idle(s, "q", "w");
+    scene_enqueue(s, "q", "t");
+    wait_on(s->base, is_set, &l.n_looks, SOON_MS);
+    assert_int_equal(l.held, 1);
+    raw_await(s->server->redis, s->base, 0, "HLEN %s:processing:w:q", s->prefix);
+    muster_worker_free(w);
+}
+
 /* ---- serving and leaving ---- */
 
 static void *serve_many(void *arg)
@@ -478,6 +516,7 @@ int main(int argc, char **argv)
         live_test(a_worker_that_has_stopped_takes_no_posts),
         live_test(a_post_may_free_the_worker),
         live_test(a_worker_on_the_programs_loop_takes_posts_too),
+        live_test(a_post_comes_before_an_end_that_follows_it),
         live_test(two_threads_serve_and_leave_the_same_queue),
         live_test(a_refusal_has_its_words_on_the_callers_thread),
         live_test(a_command_runs_beside_what_the_program_takes),

@@ -137,7 +137,10 @@ static void what_cannot_be_enqueued_is_refused_and_never_told(void **state)
     assert_err(muster_worker_enqueue(w->worker, "q", "t", MUSTER_TASK_MAX_DEFAULT + 1, note_answer, &a),
                MUSTER_E_TOO_BIG);
     live_worker_stop(s, w, 0);
-    assert_true(muster_worker_enqueue(w->worker, "q", "t", 1, note_answer, &a) != MUSTER_OK);
+    assert_err(muster_worker_enqueue(w->worker, "q", "t", 1, note_answer, &a), MUSTER_E_STATE);
+    assert_err(muster_worker_put(w->worker, "q", &(struct muster_job_spec){.size = sizeof(struct muster_job_spec)},
+                                 NULL, NULL),
+               MUSTER_E_STATE);
     assert_int_equal(a.n, 0);
     scene_assert_quiet(s);
 }
@@ -550,6 +553,37 @@ static void progress_is_shown_until_the_end(void **state)
     await_quiet(s);
 }
 
+static int64_t count_scripts(struct scene *s)
+{
+    char *stats = raw_string(s->server->redis, "INFO commandstats");
+    const char *by_digest = strstr(stats, "cmdstat_evalsha:calls="), *by_text = strstr(stats, "cmdstat_eval:calls=");
+    int64_t n = (by_digest ? atoll(strchr(by_digest, '=') + 1) : 0) + (by_text ? atoll(strchr(by_text, '=') + 1) : 0);
+    free(stats);
+    return n;
+}
+
+/* Most of them are not sent: otherwise they would fill the memory while Redis stands still. */
+static void of_many_notes_the_last_one_is_shown(void **state)
+{
+    enum { NOTES = 1000 };
+    struct scene *s = *state;
+    struct live_worker *w = live_worker_idle(s, &holder);
+    scene_enqueue(s, "q", "t");
+    scene_await_starts(s, 1);
+    raw_do(s->server->redis, "CONFIG RESETSTAT");
+    for (int i = 0; i <= NOTES; i++) {
+        char note[16];
+        snprintf(note, sizeof note, "note %d", i);
+        assert_ok(muster_process_progress(w->held[0], note));
+    }
+    char last[16];
+    snprintf(last, sizeof last, "note %d", NOTES);
+    await_note(s, last);
+    assert_true(count_scripts(s) < NOTES / 2);
+    live_worker_end(w, MUSTER_FINISH);
+    await_quiet(s);
+}
+
 static void a_note_goes_with_its_process_however_that_ends(void **state)
 {
     struct scene *s = *state;
@@ -623,6 +657,7 @@ int main(int argc, char **argv)
         live_test(results_of_inline_handlers_are_heard),
         live_test(results_of_threads_are_heard),
         live_test(progress_is_shown_until_the_end),
+        live_test(of_many_notes_the_last_one_is_shown),
         live_test(a_note_goes_with_its_process_however_that_ends),
         live_test(threads_say_how_far_they_are),
     };

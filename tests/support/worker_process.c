@@ -101,6 +101,32 @@ struct worker_process *worker_process_idle(struct scene *s, const struct worker_
     return w;
 }
 
+struct worker_process *worker_process_start_to_die(struct scene *s, const struct worker_spec *spec, const char *point)
+{
+    setenv("MUSTER_FAILPOINT", point, 1);
+    struct worker_process *w = worker_process_start(s, spec);
+    unsetenv("MUSTER_FAILPOINT");
+    return w;
+}
+
+static bool is_dead(void *arg)
+{
+    const struct worker_process *w = arg;
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)w->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == w->pid;
+}
+
+void worker_process_await_death(struct worker_process *w)
+{
+    siginfo_t info = {0};
+    if (!wait_for(NULL, is_dead, w, SOON_MS))
+        fail_msg("worker %s never came to its failpoint", w->id);
+    waitid(P_PID, (id_t)w->pid, &info, WEXITED | WNOWAIT);
+    assert_int_equal(info.si_code, CLD_KILLED);
+    assert_int_equal(info.si_status, SIGKILL);
+    worker_process_kill(w);
+}
+
 static void tell(struct worker_process *w, enum verb verb, int arg)
 {
     struct order order = {verb, arg};

@@ -25,6 +25,10 @@ struct worker_process *worker_process_start(struct scene *s, const struct worker
 /* The same, and wait until it is idle on all its queues. */
 struct worker_process *worker_process_idle(struct scene *s, const struct worker_spec *spec);
 
+/* One that dies by SIGKILL at this failpoint, "SCRIPT:WHERE:N:kill". And wait until it has, and reap it. */
+struct worker_process *worker_process_start_to_die(struct scene *s, const struct worker_spec *spec, const char *point);
+void worker_process_await_death(struct worker_process *w);
+
 /* As live_worker_end(), live_worker_answer() and muster_worker_stop(); none waits for it to be done. */
 void worker_process_end(struct worker_process *w, enum muster_outcome outcome);
 void worker_process_answer(struct worker_process *w, enum muster_outcome outcome);

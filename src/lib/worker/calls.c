@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Calls that other threads leave for the loop, which carries them out in their order, in its next round, before the
- * ends that were posted after them (posted.c). Each that was accepted is carried out exactly once: when the worker
- * stops or is freed, at the latest.
+ * ends that come after them, wherever these are made (posted.c, follow.c). Each that was accepted is carried out exactly
+ * once: when the worker stops or is freed, at the latest.
  *
  * Some callers wait for their answer. They never wait for Redis, and never for a loop that may not run: only an own
  * thread surely comes round.
@@ -24,6 +24,7 @@ bool calls_leave(struct muster_worker *w, struct call *c)
     if (is_accepted) {
         *calls->left_end = c;
         calls->left_end = &c->next;
+        atomic_fetch_add(&calls->n_left, 1);
     }
     pthread_mutex_unlock(&calls->lock);
     if (is_accepted && is_first)
@@ -113,6 +114,7 @@ static void run_due(struct muster_worker *w)
 {
     struct call *c = w->calls.due;
     w->calls.due = c->next; /* first: a function may stop the worker, which carries out the rest */
+    w->calls.n_run++;
     c->run(c, w);
 }
 

@@ -6,7 +6,9 @@
 #define CALLS_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct muster_worker;
 
@@ -20,8 +22,10 @@ struct calls {
     pthread_mutex_t lock;
     pthread_cond_t done; /* somebody's call was carried out */
     struct call *left, **left_end;
-    bool is_closed;   /* nothing more is accepted */
-    struct call *due; /* the loop's: taken and not carried out yet */
+    _Atomic uint64_t n_left; /* ever: an end waits for those that were left before it (follow.c) */
+    bool is_closed;          /* nothing more is accepted */
+    struct call *due;        /* the loop's: taken and not carried out yet */
+    uint64_t n_run;          /* the loop's, ever */
 };
 
 int calls_new(struct muster_worker *w);

@@ -71,6 +71,7 @@ static void end_after_command(struct muster_process *p)
 void end_by_handler(struct muster_process *p, enum muster_outcome outcome)
 {
     struct muster_worker *w = p->worker;
+    posted_before_end(p);
     limit_clear(p);
     if (!p->ended_us)
         p->ended_us = clock_us();

@@ -140,11 +140,14 @@ void executor_threads_release(struct muster_worker *w)
         pthread_cond_signal(&t->work);
 }
 
+/* A thread that has it and has not said since when has not called its handler either. So the clock is read before the thread
+ * is asked: what is handed on from then on may be this one's (follow.c). */
 static void note_begun(struct muster_process *p)
 {
-    int64_t at_us = atomic_load_explicit(&p->taken_at_us, memory_order_relaxed);
+    int64_t now_us = atomic_load(&p->taken_at_us) ? 0 : clock_us();
+    int64_t at_us = atomic_load(&p->taken_at_us);
     p->is_ahead = false;
-    dispatch_has_begun(p, at_us ? at_us : clock_us());
+    dispatch_has_begun(p, at_us ? at_us : now_us);
 }
 
 void executor_threads_has_begun(struct muster_process *p)

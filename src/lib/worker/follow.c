@@ -6,7 +6,9 @@
  *
  * Which ends follow what? Each handler runs on a thread, so what it hands on is known to be its process'. What is
  * handed on elsewhere may be any process' that had begun; and who ends a process himself (MUSTER_LATER, and processes of
- * muster_worker_next()) may have handed it on anywhere.
+ * muster_worker_next()) may have handed it on anywhere. What another thread has handed in lies in a list until the loop
+ * takes it (calls.c), while an end may be made in the loop. So it has its number from the beginning, and an end waits for
+ * the calls that were left before it.
  *
  * If it did not come to be there, the process does not finish. It goes back, to be tried again: for a reason that
  * passes with time at the next heartbeat, so that this does not go round and round. What its own handler handed on and
@@ -34,9 +36,17 @@ void follow_enter_handler(const struct muster_process *p)
     in_handler = p;
 }
 
-uint64_t follow_handler(const struct muster_worker *w)
+/* The token of the process of `w` whose handler runs on this thread; 0: none does. */
+static uint64_t handler_here(const struct muster_worker *w)
 {
     return in_handler && in_handler->worker == w ? in_handler->token : 0;
+}
+
+void follow_hand_in(struct posting *x)
+{
+    x->made_us = clock_us();
+    x->handler = handler_here(x->worker);
+    x->number = atomic_fetch_add(&x->worker->follow.last_number, 1) + 1;
 }
 
 struct follow_told follow_told(const struct muster_worker *w)
@@ -63,11 +73,22 @@ static struct muster_process *process_of(const struct posting *x)
     return x->handler ? process_find(x->worker, x->handler) : NULL;
 }
 
+/* By their numbers: what another thread has left may come behind what the loop's thread has handed in later. */
+static void insert(struct posting_queue *q, struct posting *x)
+{
+    struct posting *before = TAILQ_LAST(q, posting_queue);
+    while (before && before->number > x->number)
+        before = TAILQ_PREV(before, posting_queue, in_open);
+    if (before)
+        TAILQ_INSERT_AFTER(q, before, x, in_open);
+    else
+        TAILQ_INSERT_HEAD(q, x, in_open);
+}
+
 void follow_begin(struct posting *x)
 {
     struct muster_process *own = process_of(x);
-    x->number = ++x->worker->follow.last_number;
-    TAILQ_INSERT_TAIL(queue_of(x), x, in_open);
+    insert(queue_of(x), x);
     if (own)
         own->handed_on++;
 }
@@ -163,6 +184,8 @@ static void refuse(const struct posting *x)
     PROCESS_EACH(p, w, IS_RUNNING | IS_HELD)
         if (p != own && may_be_of(x, p))
             note(p, x, x->handler ? FOLLOW_OTHERS : FOLLOW_ELSEWHERE);
+    if (!own && !posting_is_told(x)) /* nobody else may hear of it: there need be no process that it is of */
+        tell_refused(w, REQUEST_HANDED_ON, x->err, NULL);
 }
 
 void follow_end(struct posting *x)
@@ -195,13 +218,15 @@ static bool is_open(const struct posting_queue *q, uint64_t upto)
 static bool waits(const struct muster_process *p)
 {
     const struct follow *f = &p->worker->follow;
-    return p->handed_on > 0 || extend_holds(p) || is_open(&f->elsewhere, p->follows) ||
-           (p->is_later && is_open(&f->of_handlers, p->follows));
+    return p->worker->calls.n_run < p->follows_calls || p->handed_on > 0 || extend_holds(p) ||
+           is_open(&f->elsewhere, p->follows) || (p->is_later && is_open(&f->of_handlers, p->follows));
 }
 
 bool follow_must_wait(struct muster_process *p)
 {
-    p->follows = p->worker->follow.last_number;
+    const struct muster_worker *w = p->worker;
+    p->follows_calls = atomic_load(&w->calls.n_left);
+    p->follows = atomic_load(&w->follow.last_number);
     return waits(p);
 }
 
@@ -211,7 +236,8 @@ static bool is_final(int err)
     return err == MUSTER_E_TOO_BIG || err == MUSTER_E_INVALID || err == MUSTER_E_NOT_FOUND || err == MUSTER_E_STATE;
 }
 
-/* A handler that returns an outcome cannot have waited for the answer. */
+/* A handler that returns an outcome has said nothing of an answer, also if it has waited for one: it may know nothing of the
+ * refusal, and that it runs again is the safe mistake. */
 static bool does_count(const struct muster_process *p, enum follow_source source)
 {
     const struct follow_refusal *r = &p->refusals[source];

@@ -23,7 +23,7 @@ struct follow_told {
 };
 
 struct follow {
-    uint64_t last_number;
+    _Atomic uint64_t last_number;                /* of what was handed in, on any thread */
     _Atomic uint64_t n_by_function;              /* answers */
     uint64_t n_by_next;                          /* answers, fetched or not */
     struct posting_queue of_handlers, elsewhere; /* not answered yet, by their numbers */
@@ -48,8 +48,8 @@ void follow_new(struct muster_worker *w);
 /* ---- any thread ---- */
 /* A handler begins on this thread; NULL: it has returned. */
 void follow_enter_handler(const struct muster_process *p);
-/* The token of the process of `w` whose handler runs on this thread; 0: none does. */
-uint64_t follow_handler(const struct muster_worker *w);
+/* It is handed in: from here on it counts as handed on. */
+void follow_hand_in(struct posting *posting);
 /* What the program knows when it ends a process. */
 struct follow_told follow_told(const struct muster_worker *w);
 

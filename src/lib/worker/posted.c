@@ -47,11 +47,10 @@ static struct muster_worker *begin_post(struct muster_process *p)
 static void end_post(struct muster_worker *w, struct muster_process *p, enum posted_what what)
 {
     bool is_first = TAILQ_EMPTY(&w->posted->list);
-    if (p->posted == POSTED_NOTHING) {
+    if (atomic_fetch_or(&p->posted, (int)what) == POSTED_NOTHING) {
         TAILQ_INSERT_TAIL(&w->posted->list, p, in_posted);
         w->posted->n++;
     }
-    p->posted |= what;
     pthread_mutex_unlock(&w->posted->lock);
     if (is_first)
         stop_wake(w);
@@ -118,14 +117,14 @@ static void take_off(struct posted *posted, struct muster_process *p)
 {
     TAILQ_REMOVE(&posted->list, p, in_posted);
     posted->n--;
-    p->posted = POSTED_NOTHING;
+    atomic_store(&p->posted, POSTED_NOTHING);
 }
 
 void posted_forget(struct muster_process *p)
 {
     struct posted *posted = p->worker->posted;
     pthread_mutex_lock(&posted->lock);
-    if (p->posted != POSTED_NOTHING)
+    if (atomic_load(&p->posted) != POSTED_NOTHING)
         take_off(posted, p);
     pthread_mutex_unlock(&posted->lock);
 }
@@ -139,23 +138,28 @@ struct said {
     int64_t stay_ms;
 };
 
+/* With the lock. */
+static void take_said(struct muster_process *p, struct said *said)
+{
+    *said = (struct said){atomic_load(&p->posted), p->note, p->new_data, p->extend_ms, p->stay_ms};
+    take_off(p->worker->posted, p);
+    p->note = NULL;
+    p->new_data = (struct muster_bytes){NULL, 0};
+}
+
 static struct muster_process *next_posted(struct posted *posted, struct said *said)
 {
     pthread_mutex_lock(&posted->lock);
     struct muster_process *p = TAILQ_FIRST(&posted->list);
-    if (p) {
-        *said = (struct said){p->posted, p->note, p->new_data, p->extend_ms, p->stay_ms};
-        take_off(posted, p);
-        p->note = NULL;
-        p->new_data = (struct muster_bytes){NULL, 0};
-    }
+    if (p)
+        take_said(p, said);
     pthread_mutex_unlock(&posted->lock);
     return p;
 }
 
-static void apply(struct muster_process *p, const struct said *said)
+/* All but its end. */
+static void apply_rest(struct muster_process *p, const struct said *said)
 {
-    dispatch_note(p);
     if (said->what & POSTED_NOTE)
         extend_note(p, said->note);
     free(said->note);
@@ -166,8 +170,25 @@ static void apply(struct muster_process *p, const struct said *said)
     if (said->what & POSTED_STAY)
         share_stay(p, said->stay_ms);
     p->is_end_posted |= (said->what & POSTED_ENDED) != 0;
+}
+
+static void apply(struct muster_process *p, const struct said *said)
+{
+    dispatch_note(p);
+    apply_rest(p, said);
     if (p->is_later && p->is_end_posted)
         end_by_handler(p, p->end_outcome);
+}
+
+void posted_before_end(struct muster_process *p)
+{
+    struct said said;
+    if (atomic_load(&p->posted) == POSTED_NOTHING)
+        return;
+    pthread_mutex_lock(&p->worker->posted->lock);
+    take_said(p, &said);
+    pthread_mutex_unlock(&p->worker->posted->lock);
+    apply_rest(p, &said);
 }
 
 static void apply_return(struct muster_process *p)

@@ -265,6 +265,7 @@ void process_free(struct muster_process *p)
     free(p->next);
     free(p->next_after);
     free(p->note);
+    free(p->next_note);
     free(p->data);
     free((void *)p->new_data.data);
     free(p->group);

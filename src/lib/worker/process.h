@@ -121,13 +121,16 @@ struct muster_process {
     int64_t next_delay_ms;
 
     /* follow.c */
-    size_t handed_on; /* by its handler, and not answered yet */
-    uint64_t follows; /* its end comes after all that was handed on up to this number */
+    size_t handed_on;       /* by its handler, and not answered yet */
+    uint64_t follows;       /* its end comes after all that was handed on up to this number */
+    uint64_t follows_calls; /* so many calls that were left for the loop are carried out first */
     struct follow_refusal refusals[FOLLOW_SOURCES];
     bool is_refused;         /* one of them says something */
     struct follow_told told; /* when muster_process_end() was called */
 
-    /* extend.c: its job's newest data, until Redis has them */
+    /* extend.c: a note is under way, and the next one; and its job's newest data, until Redis has them */
+    bool is_note_sent;
+    char *next_note;
     char *data; /* NULL: it has */
     size_t data_len;
     uint64_t data_number;
@@ -148,7 +151,7 @@ struct muster_process {
     /* posted.c: what other threads have said of it. They write under posted's lock; once the process is off the list,
      * the loop owns it. */
     atomic_int end_called; /* muster_process_end() counts once */
-    int posted;            /* bits of enum posted_what */
+    atomic_int posted;     /* bits of enum posted_what */
     enum muster_outcome handler_outcome;
     enum muster_outcome end_outcome;
     char *note;

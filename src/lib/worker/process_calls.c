@@ -176,10 +176,12 @@ int muster_process_set_data(struct muster_process *p, const void *data, size_t l
     if (len > 0)
         memcpy(copy, data, len);
     const struct muster_bytes own = {copy, len};
-    if (round_is_in_loop(p->worker))
-        extend_data(p, own);
-    else
+    if (!round_is_in_loop(p->worker)) {
         posted_data(p, own);
+        return MUSTER_OK;
+    }
+    dispatch_note(p); /* data are sent of what has begun */
+    extend_data(p, own);
     return MUSTER_OK;
 }
 

@@ -295,6 +295,8 @@ void produce_free(struct muster_worker *w)
 
 int produce_take_over(struct muster_worker *w, struct posting *posting)
 {
+    if (w->state == WORKER_STOPPED)
+        return tell_error_as(w, MUSTER_E_STATE, "the worker has stopped");
     if (!registration_is_there(w))
         return tell_error_as(w, MUSTER_E_NOT_STARTED, "the worker is not registered: wait for MUSTER_EVENT_STARTED");
     bool is_confirmed = confirm_is_wanted(&w->produce.confirm);

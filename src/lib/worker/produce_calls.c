@@ -4,7 +4,6 @@
  */
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/words.h"
 #include "protocol/job_put.h"
 #include "protocol/job_spec.h"
@@ -35,8 +34,7 @@ static int hand_in(struct posting *posting)
 {
     struct muster_worker *w = posting->worker;
     posting->call.run = accept_call;
-    posting->made_us = clock_us();
-    posting->handler = follow_handler(w);
+    follow_hand_in(posting);
     int err = posting->put.failed ? MUSTER_E_NOMEM : posting_expect_answer(posting);
     if (err == MUSTER_OK && round_is_in_loop(w))
         err = take_over(w, posting);

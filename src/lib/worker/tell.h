@@ -13,26 +13,26 @@
 #include "worker/tell_log.h"
 
 /* What a worker asks of Redis, X(request, text). */
-#define REQUESTS(X)                                  \
-    X(REQUEST_START, "registering")                  \
-    X(REQUEST_SERVE, "serving a queue")              \
-    X(REQUEST_TAKE_UP, "resuming")                   \
-    X(REQUEST_HEARTBEAT, "the heartbeat")            \
-    X(REQUEST_READBACK, "the read-back")             \
-    X(REQUEST_FETCH, "fetching a task")              \
-    X(REQUEST_TURN, "a turn")                        \
-    X(REQUEST_ALONE, "beginning alone")              \
-    X(REQUEST_SWEEP, "a sweep")                      \
-    X(REQUEST_HANDED_ON, "what a process handed on") \
-    X(REQUEST_NOTE, "a progress note")               \
-    X(REQUEST_DATA, "new data of a job")             \
-    X(REQUEST_PROMOTE, "moving what is due")         \
-    X(REQUEST_REFILL, "computing when jobs recur")   \
-    X(REQUEST_TIDY, "tidying")                       \
-    X(REQUEST_AGES, "noting since when tasks wait")  \
-    X(REQUEST_SHARE, "sharing a queue evenly")       \
-    X(REQUEST_HAND_ON, "handing on the timer")       \
-    X(REQUEST_LEAVE, "leaving a queue")              \
+#define REQUESTS(X)                                 \
+    X(REQUEST_START, "registering")                 \
+    X(REQUEST_SERVE, "serving a queue")             \
+    X(REQUEST_TAKE_UP, "resuming")                  \
+    X(REQUEST_HEARTBEAT, "the heartbeat")           \
+    X(REQUEST_READBACK, "the read-back")            \
+    X(REQUEST_FETCH, "fetching a task")             \
+    X(REQUEST_TURN, "a turn")                       \
+    X(REQUEST_ALONE, "beginning alone")             \
+    X(REQUEST_SWEEP, "a sweep")                     \
+    X(REQUEST_HANDED_ON, "what was handed on")      \
+    X(REQUEST_NOTE, "a progress note")              \
+    X(REQUEST_DATA, "new data of a job")            \
+    X(REQUEST_PROMOTE, "moving what is due")        \
+    X(REQUEST_REFILL, "computing when jobs recur")  \
+    X(REQUEST_TIDY, "tidying")                      \
+    X(REQUEST_AGES, "noting since when tasks wait") \
+    X(REQUEST_SHARE, "sharing a queue evenly")      \
+    X(REQUEST_HAND_ON, "handing on the timer")      \
+    X(REQUEST_LEAVE, "leaving a queue")             \
     X(REQUEST_STOP, "deregistering")
 
 enum request {

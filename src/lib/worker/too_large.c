@@ -34,11 +34,6 @@ void too_large_ask(struct muster_worker *w)
     command_clear(&c);
 }
 
-static bool may_end(const struct muster_process *p, enum byte_limits_way way, uint64_t n_bytes)
-{
-    return byte_limits_may_end(&p->worker->too_large.limits, way, n_bytes);
-}
-
 void too_large_tell(struct muster_process *p, enum size_limit_thing thing, uint64_t n_bytes)
 {
     char words[SIZE_LIMIT_WORDS], line[SIZE_LIMIT_LINE];
@@ -66,19 +61,12 @@ bool too_large_request(struct muster_worker *w, const struct link *link, size_t 
     struct too_large *t = &w->too_large;
     if (n_bytes < COMMAND_LARGE)
         return false;
+    const bool was_alone = link_was_alone(link);
     t->has_broken = true;
-    *n_breaks += link_was_alone(link);
+    *n_breaks += was_alone;
     if (t->limits.how == BYTE_LIMITS_KNOWN && t->limits.request > 0 && n_bytes >= t->limits.request)
         return true;
-    return *n_breaks >= SIZE_LIMIT_BREAKS && byte_limits_may_end(&t->limits, BYTE_LIMITS_REQUEST, n_bytes);
-}
-
-static bool has_broken_too_often(struct muster_process *p)
-{
-    bool was_alone = link_was_alone(p->worker->connection.data);
-    p->n_broken += was_alone;
-    p->worker->too_large.has_broken |= was_alone;
-    return was_alone && p->n_broken >= SIZE_LIMIT_BREAKS;
+    return was_alone && *n_breaks >= SIZE_LIMIT_BREAKS && byte_limits_may_end(&t->limits, BYTE_LIMITS_REQUEST, n_bytes);
 }
 
 static bool is_large_result(const struct muster_process *p)
@@ -117,8 +105,9 @@ bool too_large_end(struct muster_process *const *ends, size_t n_ends, int err)
     struct muster_process *p = largest(ends, n_ends);
     if (!p)
         return false;
-    bool must_fail = err == MUSTER_E_TOO_BIG || (err == MUSTER_E_CONN && has_broken_too_often(p) &&
-                                                 may_end(p, BYTE_LIMITS_REQUEST, p->result_len));
+    struct muster_worker *w = p->worker;
+    bool must_fail = err == MUSTER_E_TOO_BIG ||
+                     (err == MUSTER_E_CONN && too_large_request(w, w->connection.data, p->result_len, &p->n_broken));
     if (!must_fail)
         return false;
     fail_for_result(p);
@@ -127,7 +116,9 @@ bool too_large_end(struct muster_process *const *ends, size_t n_ends, int err)
 
 void too_large_note_break(struct muster_process *p)
 {
-    (void)has_broken_too_often(p);
+    bool was_alone = link_was_alone(p->worker->connection.data);
+    p->n_broken += was_alone;
+    p->worker->too_large.has_broken |= was_alone;
 }
 
 bool too_large_must_measure(const struct muster_process *p)
@@ -138,7 +129,7 @@ bool too_large_must_measure(const struct muster_process *p)
 bool too_large_task(struct muster_process *p, uint64_t n_bytes)
 {
     p->n_broken = 0;
-    if (n_bytes < COMMAND_LARGE || !may_end(p, BYTE_LIMITS_ANSWER, n_bytes))
+    if (n_bytes < COMMAND_LARGE || !byte_limits_may_end(&p->worker->too_large.limits, BYTE_LIMITS_ANSWER, n_bytes))
         return false;
     too_large_give_up(p, p->kind == PROCESS_JOB ? LARGE_RECORD : LARGE_TASK, n_bytes);
     end_unfetched(p);

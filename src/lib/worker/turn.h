@@ -98,6 +98,8 @@ void posted_extension(struct muster_process *p, int64_t limit_ms);
 void posted_stay(struct muster_process *p, int64_t for_ms);
 /* The process is freed: forget what was posted of it. */
 void posted_forget(struct muster_process *p);
+/* It ends in the loop: what other threads have said of it before comes first. */
+void posted_before_end(struct muster_process *p);
 /* Carries out what was posted. */
 void posted_take(struct muster_worker *w);
 
