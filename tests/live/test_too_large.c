@@ -559,6 +559,57 @@ static void lists_of_jobs_bring_the_beginning_of_each(void **state)
     }
 }
 
+static int count_failed(const struct muster_job *job, void *n)
+{
+    assert_int_equal(job->state, MUSTER_JOB_FAILED);
+    assert_int_equal(job->message.len, MUSTER_MESSAGE_MAX);
+    ++*(int *)n;
+    return 0;
+}
+
+/* Beside the jobs on a failed list lie tasks that Redis does not send; nor does it send all messages together. */
+static void fail_jobs_beside_large_tasks(struct scene *s)
+{
+    static char message[MUSTER_MESSAGE_MAX + 1];
+    char id[ID_MAX];
+    memset(message, 'm', MUSTER_MESSAGE_MAX);
+    for (int i = 0; i < N_MIDDLE; i++) {
+        snprintf(id, sizeof id, "j%d", i);
+        if (i < N_LARGE)
+            enqueue(s, "q", LARGE);
+        else
+            job_put(s, "q", id, NULL);
+        take_id(s, "q", id);
+        assert_ok(muster_lease_fail(s->client, id, "g", message));
+    }
+}
+
+static void jobs_are_found_beside_failed_tasks_that_redis_does_not_send(void **state)
+{
+    struct scene *s = *state;
+    struct muster_job_filter filters[] = {
+        {.by_state = 1, .state = MUSTER_JOB_FAILED},
+        {.queue = "q", .by_state = 1, .state = MUSTER_JOB_FAILED},
+        {.group = "g"},
+        {.queue = "q"},
+        {.order = MUSTER_JOBS_NEWEST},
+        {.group = "g", .order = MUSTER_JOBS_OLDEST},
+    };
+    const struct muster_job_bulk drop = {.size = sizeof drop, .action = MUSTER_JOBS_DROP};
+    struct muster_job_bulk_counts counts = {.size = sizeof counts};
+    fail_jobs_beside_large_tasks(s);
+    set_limit(s, "client-output-buffer-limit", "normal 1mb 0 0");
+    for (size_t i = 0; i < N_OF(filters); i++) {
+        int n = 0;
+        filters[i].size = sizeof filters[i];
+        assert_ok(muster_job_list(s->client, &filters[i], count_failed, &n));
+        assert_int_equal(n, N_MIDDLE - N_LARGE);
+    }
+    assert_ok(muster_job_bulk(s->client, &filters[2], &drop, &counts));
+    assert_int_equal(counts.done, N_MIDDLE - N_LARGE);
+    assert_int_equal(raw_int(s->server->redis, "ZCARD %s:failed:q", s->prefix), N_LARGE);
+}
+
 static int count_whole(const struct muster_job *job, void *n)
 {
     assert_int_equal(job->data.len, job->whole_len);
@@ -901,6 +952,7 @@ int main(int argc, char **argv)
         limited_test(a_take_brings_all_that_is_too_much_together),
         limited_test(lists_show_the_beginning_of_what_redis_does_not_send),
         limited_test(lists_of_jobs_bring_the_beginning_of_each),
+        limited_test(jobs_are_found_beside_failed_tasks_that_redis_does_not_send),
         limited_test(a_job_that_redis_does_not_send_is_named),
         limited_test(jobs_that_are_too_large_together_come_one_by_one),
         limited_test(a_viewer_is_shown_the_beginning_of_each_job),
