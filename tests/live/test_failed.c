@@ -308,6 +308,46 @@ static void only_a_group_is_replayed_or_dropped(void **state)
     assert_int_equal(n, 0);
 }
 
+/* Between two steps of a call others take what lies before the place that it has reached. */
+struct taker {
+    struct scene *s;
+    struct muster_client *client;
+    bool has_come;
+};
+
+static int take_others(const struct muster_progress *progress, void *arg)
+{
+    struct taker *t = arg;
+    (void)progress;
+    if (!t->has_come)
+        assert_ok(muster_failed_drop(t->client, FILTER(.queue = "q", .group = "other"), NULL));
+    t->has_come = true;
+    return 0;
+}
+
+typedef int move_fn(struct muster_client *c, const struct muster_failed_filter *f, uint64_t *n);
+
+static void assert_group_is_moved_beside_others(struct scene *s, move_fn *move)
+{
+    struct taker t = {s, scene_client(s), false};
+    uint64_t n;
+    fail_n(s, "q", "other", "o", 150);
+    fail_n(s, "q", "g", "t", 150);
+    muster_client_set_progress(s->client, take_others, &t);
+    assert_ok(move(s->client, FILTER(.queue = "q", .group = "g"), &n));
+    muster_client_set_progress(s->client, NULL, NULL);
+    muster_client_free(t.client);
+    assert_true(t.has_come);
+    assert_int_equal(n, 150);
+    assert_listed(s, "", .queue = "q");
+}
+
+static void a_group_is_moved_whole_while_others_move_theirs(void **state)
+{
+    assert_group_is_moved_beside_others(*state, muster_failed_drop);
+    assert_group_is_moved_beside_others(*state, muster_failed_replay);
+}
+
 static void entries_go_by_name_each_once_and_the_oldest_first(void **state)
 {
     struct scene *s = *state;
@@ -443,6 +483,7 @@ int main(int argc, char **argv)
         live_test(replay_hands_over_to_idle_workers),
         live_test(what_fails_again_at_once_is_replayed_once),
         live_test(only_a_group_is_replayed_or_dropped),
+        live_test(a_group_is_moved_whole_while_others_move_theirs),
         live_test(entries_go_by_name_each_once_and_the_oldest_first),
         live_test(an_entry_that_is_not_there_is_said_and_the_others_are_seen_to),
         live_test(more_entries_than_one_call_holds_all_go),
