@@ -167,6 +167,54 @@ static void a_long_list_is_seen_whole(void **state)
     assert_int_equal(list(s, FILTER(.queue = "q", .n = 320)).n, 320);
 }
 
+static uint64_t n_sent(struct scene *s)
+{
+    struct muster_client_stats stats = {.size = sizeof stats};
+    assert_ok(muster_client_stats(s->client, &stats));
+    return stats.commands;
+}
+
+/* Whatever lies before the rows that are wanted is not read. */
+static void what_the_offset_leaves_out_is_not_read(void **state)
+{
+    struct scene *s = *state;
+    fail_n(s, "q", "g", "t", 333);
+    uint64_t before = n_sent(s);
+    assert_listed(s, "t2 t1 t0 ", .queue = "q", .offset = 330);
+    assert_in_range(n_sent(s) - before, 1, 4);
+    assert_listed(s, "", .queue = "q", .offset = UINT64_MAX);
+    assert_listed(s, "", .queue = "q", .group = "g", .offset = UINT64_MAX);
+}
+
+static int note_id(const struct muster_process_info *process, void *id)
+{
+    snprintf(id, PROCESS_ID_MAX, "%s", process->id);
+    return 0;
+}
+
+static int count_delayed(const struct muster_delayed_task *task, void *n)
+{
+    (void)task;
+    ++*(int *)n;
+    return 0;
+}
+
+static void behind_the_last_place_there_is_nothing(void **state)
+{
+    static const uint64_t places[] = {1, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX - 1, UINT64_MAX};
+    struct scene *s = *state;
+    int n = 0;
+    char id[PROCESS_ID_MAX];
+    scene_enqueue(s, "q", "t");
+    assert_ok(muster_lease_take(s->client, "q", 1, 600000, 0, note_id, id));
+    assert_ok(muster_lease_retry(s->client, id, 600000));
+    for (size_t i = 0; i < N_OF(places); i++)
+        assert_ok(muster_task_peek_delayed(s->client, "q", places[i], 9, count_delayed, &n));
+    assert_int_equal(n, 0);
+    assert_ok(muster_task_peek_delayed(s->client, "q", 0, UINT64_MAX, count_delayed, &n));
+    assert_int_equal(n, 1);
+}
+
 static void entries_are_found_by_their_names(void **state)
 {
     struct scene *s = *state;
@@ -476,6 +524,8 @@ int main(int argc, char **argv)
         live_test(a_workers_failure_names_the_worker),
         live_test(the_newest_come_first_and_the_filter_restricts),
         live_test(a_long_list_is_seen_whole),
+        live_test(what_the_offset_leaves_out_is_not_read),
+        live_test(behind_the_last_place_there_is_nothing),
         live_test(entries_are_found_by_their_names),
         live_test(what_is_no_entry_is_passed_over_and_said),
         live_test(groups_are_counted_by_queue),
