@@ -541,7 +541,8 @@ class client
         return one_job(id, [&](auto ids, auto row, void *arg) { return muster_job_get(get(), ids, 1, row, arg); });
     }
 
-    /* muster_job_peek() of one, for a job that may be large: at most MUSTER_HEAD_MAX bytes of its data and result. */
+    /* muster_job_peek() of one, for a job that may be large: at most MUSTER_HEAD_MAX bytes of its data and
+     * result, and MUSTER_JOB_HISTORY_MAX lines of its history. */
     std::optional<job> peek_job(std::string_view id)
     {
         return one_job(id, [&](auto ids, auto row, void *arg) { return muster_job_peek(get(), ids, 1, row, arg); });

@@ -40,6 +40,8 @@ extern "C" {
 #define MUSTER_JOB_AFTER_MAX 1000
 /* Of the jobs that wait for one at most so many are listed. Any number may wait. */
 #define MUSTER_JOB_BEFORE_MAX 300
+/* muster_job_peek() brings at most so many lines of a history: the first one and the newest ones. */
+#define MUSTER_JOB_HISTORY_MAX 100
 #define MUSTER_JOB_RETRIES_DEFAULT 5
 #define MUSTER_JOB_RETRIES_MAX 1000000
 /* The backoff of a job that was put without one: exponential, from the first of these up to the second, shortened by a
@@ -446,7 +448,7 @@ MUSTER_API int muster_job_get(struct muster_client *c, const char *const *ids, s
                               void *arg) MUSTER_MUST_CHECK;
 
 /* As muster_job_get(), but of data and result only the first MUSTER_HEAD_MAX bytes; `whole_len` and `whole_result_len`
- * say how many there are. For a user who may run no
+ * say how many there are; and of a history at most MUSTER_JOB_HISTORY_MAX lines. For a user who may run no
  * script each of them that has more than 512 KiB is missing: there is only its length. */
 MUSTER_API int muster_job_peek(struct muster_client *c, const char *const *ids, size_t n, muster_job_fn *fn,
                                void *arg) MUSTER_MUST_CHECK;

@@ -19,7 +19,7 @@ local DEPTH_MAX = 16
 local old, is_none = batches.read(P, id)
 if not (old or is_none) then
   return {E_REDIS, P .. 'batch:' .. id}
-elseif not batches.are_sound(P, id) then
+elseif not (batches.are_sound(P, id) and has_type('STRLEN', P .. 'token')) then
   return {E_REDIS, damaged}
 elseif old and old.state ~= 'ended' then
   write_again(P .. 'batch:' .. id)

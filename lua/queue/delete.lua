@@ -73,7 +73,7 @@ local function forget_failures(left)
     if left <= 0 or bytes >= PAGE_BYTES then
       return true
     end
-    local member, entry = Failed.at(P, queue, 0)
+    local member, entry = Failed.oldest(P, queue, '-inf')
     Failed.forget(P, queue, member, entry, '')
     left, bytes = left - 1, bytes + #member
   end

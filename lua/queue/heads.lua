@@ -12,7 +12,7 @@
 
 local P, most = KEYS[1], tonumber(ARGV[1])
 local room = 262144
-local reads = ' HSCAN HGET HGETALL HMGET LRANGE ZRANGE ZREVRANGE ZRANGEBYSCORE '
+local reads = ' HSCAN ZSCAN HGET HGETALL HMGET LRANGE ZRANGE ZREVRANGE ZRANGEBYSCORE '
 
 local function cut(answer)
   if type(answer) == 'string' then

@@ -2,9 +2,9 @@
   drop: forget failed tasks and jobs, the oldest failure first. A job that waits for one of these jobs fails.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue     ARGV[2] only this group, "": all groups     ARGV[3] how many at most
-    ARGV[4] the place on the list to begin at
-    ARGV[5...] names of entries. If there are any, only these are dropped; group, number and place do not matter
-  Returns {0, number of entries dropped, the place to go on from, -1 if there are no more}; with names {0, number, how
+    ARGV[4] the score to begin at
+    ARGV[5...] names of entries. If there are any, only these are dropped; group, number and score do not matter
+  Returns {0, number of entries dropped, the score to go on from, -1 if there are no more}; with names {0, number, how
   many of them were not there, how many of them were looked at}. {E_REDIS, key} for a key of the wrong type: nothing was
   changed. A call looks at 100 entries or 4 MiB, or at one larger entry; what follows is for the next call.
   Writes the failed list and its counts; deletes the records of the jobs.

@@ -3,9 +3,9 @@
   crashes of such a job begin again at 0.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue     ARGV[2] only this group, "": all groups     ARGV[3] how many at most
-    ARGV[4] the place on the list to begin at
-    ARGV[5...] names of entries. If there are any, only these are replayed; group, number and place do not matter
-  Returns {0, number of entries replayed, the place to go on from, -1 if there are no more}; with names {0, number, how
+    ARGV[4] the score to begin at
+    ARGV[5...] names of entries. If there are any, only these are replayed; group, number and score do not matter
+  Returns {0, number of entries replayed, the score to go on from, -1 if there are no more}; with names {0, number, how
   many of them were not there, how many of them were looked at}. A fifth element, 1, says that so many jobs waited for
   the failure of the next one that this script let go some of them only: call again. {E_REDIS, key} for a key of the
   wrong type: nothing was changed. A call looks at 100 entries or 4 MiB, or at one larger entry; what follows is for the

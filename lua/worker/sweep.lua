@@ -19,9 +19,11 @@
 local P, worker = KEYS[1], ARGV[1]
 local now = now_ms()
 ClockBack.look(P, now)
-local ends = redis.call('ZSCORE', P .. 'registry', worker)
+local ends = try('ZSCORE', P .. 'registry', worker)
 local is_alive = redis.call('EXISTS', P .. 'alive:' .. worker) == 1
-if not ends then
+if ends == nil then
+  return {E_REDIS, damaged}
+elseif not ends then
   return {E_NOT_FOUND}
 end
 if ARGV[2] ~= '1' then

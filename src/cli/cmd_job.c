@@ -100,7 +100,7 @@ enum { DATA, RESULT, HEAD, PARENTS };
 static const struct opt options[] = {
     [DATA] = {.name = "data", .help = "print only its data, byte by byte"},
     [RESULT] = {.name = "result", .help = "print only its result, byte by byte"},
-    [HEAD] = {.name = "head", .help = "of data and result at most the first 64 KiB"},
+    [HEAD] = {.name = "head", .help = "of data and result at most the first 64 KiB, of the history 100 lines"},
     [PARENTS] = {.name = "parents", .help = "list the jobs that it was put to wait for, with their states and results"},
     {.help = NULL},
 };

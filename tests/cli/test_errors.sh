@@ -128,8 +128,9 @@ check_redis "$length" LLEN muster:queues:q
 # ---- 4
 redis SET muster:queues:wrong text >"$tmp/out"
 check_exit 1 "$MUSTER" enqueue wrong a b
-check_err WRONGTYPE
+check_err "the key 'muster:queues:wrong' has a wrong type"
 check_exit 1 "$MUSTER" peek wrong
+check_err "the key 'muster:queues:wrong' has a wrong type"
 check_redis text GET muster:queues:wrong
 # Redis does not say which key it is.
 for row in 'registry workers' 'registry ps' 'registry doctor' 'registry sweep' 'names queues' 'names ps' 'names doctor' 'names sweep'; do

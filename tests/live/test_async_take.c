@@ -463,8 +463,28 @@ static void a_job_is_looked_at(void **state)
     ask_end(&as, muster_async_job(as.async, "odd", look_at_job, NULL));
     assert_err(as.last.err, MUSTER_E_REDIS);
     assert_non_null(strstr(as.last.text, "'odd'"));
-    raw_do(s->server->redis, "DEL %s:job:text %s:job:odd", s->prefix, s->prefix);
     answers_close(&as);
+}
+
+/* Whoever may run no script asks for the record itself. */
+static void a_record_that_is_none_is_named(void **state)
+{
+    static const char *const rights[] = {"+@all", "-@scripting"};
+    struct scene *s = *state;
+    struct answers as;
+    char url[512];
+    snprintf(url, sizeof url, "unix://u:pw@%s", s->server->socket);
+    raw_do(s->server->redis, "ACL SETUSER u on >pw ~* &*");
+    raw_do(s->server->redis, "SET %s:job:text x", s->prefix);
+    for (size_t i = 0; i < N_OF(rights); i++) {
+        raw_do(s->server->redis, "ACL SETUSER u %s", rights[i]);
+        answers_open(&as, s, url, LONG_MS, NULL);
+        ask_end(&as, muster_async_job(as.async, "text", answers_fn, NULL));
+        assert_err(as.last.err, MUSTER_E_REDIS);
+        assert_non_null(strstr(as.last.text, i == 0 ? ":job:text'" : "'text'"));
+        answers_close(&as);
+    }
+    raw_do(s->server->redis, "ACL DELUSER u");
 }
 
 #define BIG 3000000
@@ -518,10 +538,16 @@ static void a_queue_is_counted(void **state)
     assert_int_equal(as.last.waiting, 4);
     ask_end(&as, muster_async_length(as.async, "nothing", answers_fn, NULL));
     assert_int_equal(as.last.waiting, 0);
-    raw_do(s->server->redis, "SET %s:waiting:other x", s->prefix);
-    ask_end(&as, muster_async_length(as.async, "other", answers_fn, NULL));
-    assert_err(as.last.err, MUSTER_E_REDIS);
-    raw_do(s->server->redis, "DEL %s:waiting:other", s->prefix);
+    static const char *const kinds[] = {"queues", "waiting", "returned"};
+    for (size_t i = 0; i < N_OF(kinds); i++) {
+        char key[64];
+        snprintf(key, sizeof key, "%s:%s:other", s->prefix, kinds[i]);
+        raw_do(s->server->redis, "SET %s x", key);
+        ask_end(&as, muster_async_length(as.async, "other", answers_fn, NULL));
+        assert_err(as.last.err, MUSTER_E_REDIS);
+        assert_non_null(strstr(as.last.text, key));
+        raw_do(s->server->redis, "DEL %s", key);
+    }
     answers_close(&as);
 }
 
@@ -563,6 +589,7 @@ int main(int argc, char **argv)
         live_test(a_refused_end_is_told_as_by_the_blocking_client),
         live_test(arguments_that_are_not_allowed_are_refused_at_the_call),
         live_test(a_job_is_looked_at),
+        live_test(a_record_that_is_none_is_named),
         live_test(a_job_that_redis_does_not_send_is_named_and_the_others_go_on),
         live_test(a_queue_is_counted),
         live_test(one_who_may_only_look_is_not_asked_for_more),

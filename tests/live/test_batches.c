@@ -497,6 +497,42 @@ static void a_program_opens_fills_closes_and_reads_a_batch(void **state)
     assert_err(muster_batch_cancel(s->client, "b", NULL, NULL), MUSTER_E_STATE);
 }
 
+/* Between two steps somebody else does the rest of it, and the records of what has ended are not kept. */
+static int cancel_the_rest(const struct muster_progress *progress, void *client)
+{
+    (void)progress;
+    for (int i = 0; i < 2; i++) {
+        int err = muster_batch_cancel(client, i ? "within" : "b", NULL, NULL);
+        assert_true(err == MUSTER_OK || err == MUSTER_E_NOT_FOUND);
+    }
+    return 0;
+}
+
+static void a_cancel_that_others_bring_to_its_end_has_been_done(void **state)
+{
+    static const char *const members_of[] = {"b", "within"};
+    struct scene *s = *state;
+    struct muster_client *other = scene_client(s);
+    assert_ok(muster_config_set(s->client, NULL, "keep_jobs", &(const int64_t){0}));
+    for (size_t k = 0; k < N_OF(members_of); k++) {
+        uint64_t removed = 0, running = 0;
+        open_batch(s, "b", "");
+        open_batch(s, "within", "b");
+        for (int i = 0; i < 350; i++) {
+            char id[16];
+            snprintf(id, sizeof id, "j%d", i);
+            put_member(s, members_of[k], id);
+        }
+        muster_client_set_progress(s->client, cancel_the_rest, other);
+        assert_ok(muster_batch_cancel(s->client, "b", &removed, &running));
+        muster_client_set_progress(s->client, NULL, NULL);
+        assert_in_range(removed, 1, 349);
+        assert_int_equal(raw_int(s->server->redis, "EXISTS %s:batch:b %s:batch:within", s->prefix, s->prefix), 0);
+    }
+    assert_err(muster_batch_cancel(s->client, "b", NULL, NULL), MUSTER_E_NOT_FOUND);
+    muster_client_free(other);
+}
+
 /* ---- at random ---- */
 
 enum { OUTER, INNER, ALONE, BATCHES, JOBS_MAX = 60, STEPS = 150, ROUNDS = 12 };
@@ -725,6 +761,7 @@ int main(int argc, char **argv)
         batch_test(a_follower_is_put_once_its_queue_can_take_it),
         batch_test(each_follower_is_put_once_among_replays_cancels_and_late_closes),
         batch_test(a_program_opens_fills_closes_and_reads_a_batch),
+        batch_test(a_cancel_that_others_bring_to_its_end_has_been_done),
     };
     return damage_run(&house, damages, N_OF(damages), cases, N_OF(cases), scene_end, argc, argv);
 }

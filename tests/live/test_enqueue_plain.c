@@ -4,9 +4,11 @@
  * or a listener that came, is not overlooked.
  */
 #include <pthread.h>
+#include <string.h>
 
 #include "hostile_server.h"
 #include "live_worker.h"
+#include "proxy.h"
 
 /* Of this kind of command since `before`. */
 static int64_t calls_since(struct scene *s, const char *command, int64_t before)
@@ -90,6 +92,26 @@ static void a_worker_that_becomes_idle_before_a_push_is_sent_again_is_handed_the
     hostile_server_stop(&h);
 }
 
+/* The look behind the push has no answer any more: the task is there all the same, and told once. */
+static void a_push_that_was_answered_counts(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy = {0};
+    struct muster_client *c;
+    uint64_t waiting = 0;
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    const struct muster_client_options o = {.size = sizeof o, .url = proxy.url, .prefix = s->prefix};
+    assert_ok(muster_client_new(&c, &o));
+    for (int i = 0; i < 2; i++)
+        assert_ok(muster_task_enqueue(c, "q", "t", 1, NULL));
+    proxy_ration(&proxy, PROXY_DATA, (int)strlen(":3\r\n"));
+    assert_ok(muster_task_enqueue(c, "q", "t", 1, &waiting));
+    assert_int_equal(waiting, 3);
+    assert_int_equal(scene_waiting(s, "q"), 3);
+    muster_client_free(c);
+    proxy_stop(&proxy);
+}
+
 static void a_listener_that_came_meanwhile_hears_of_it(void **state)
 {
     struct scene *s = *state;
@@ -132,6 +154,7 @@ int main(int argc, char **argv)
         live_test(a_busy_queue_needs_no_script),
         live_test(a_worker_that_became_idle_meanwhile_is_handed_the_task),
         live_test(a_worker_that_becomes_idle_before_a_push_is_sent_again_is_handed_the_task),
+        live_test(a_push_that_was_answered_counts),
         live_test(a_listener_that_came_meanwhile_hears_of_it),
         live_test(a_forgotten_queue_is_named_again),
         live_test(a_key_of_the_wrong_type_is_told),

@@ -167,6 +167,54 @@ static void a_long_list_is_seen_whole(void **state)
     assert_int_equal(list(s, FILTER(.queue = "q", .n = 320)).n, 320);
 }
 
+static uint64_t n_sent(struct scene *s)
+{
+    struct muster_client_stats stats = {.size = sizeof stats};
+    assert_ok(muster_client_stats(s->client, &stats));
+    return stats.commands;
+}
+
+/* Whatever lies before the rows that are wanted is not read. */
+static void what_the_offset_leaves_out_is_not_read(void **state)
+{
+    struct scene *s = *state;
+    fail_n(s, "q", "g", "t", 333);
+    uint64_t before = n_sent(s);
+    assert_listed(s, "t2 t1 t0 ", .queue = "q", .offset = 330);
+    assert_in_range(n_sent(s) - before, 1, 4);
+    assert_listed(s, "", .queue = "q", .offset = UINT64_MAX);
+    assert_listed(s, "", .queue = "q", .group = "g", .offset = UINT64_MAX);
+}
+
+static int note_id(const struct muster_process_info *process, void *id)
+{
+    snprintf(id, PROCESS_ID_MAX, "%s", process->id);
+    return 0;
+}
+
+static int count_delayed(const struct muster_delayed_task *task, void *n)
+{
+    (void)task;
+    ++*(int *)n;
+    return 0;
+}
+
+static void behind_the_last_place_there_is_nothing(void **state)
+{
+    static const uint64_t places[] = {1, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX - 1, UINT64_MAX};
+    struct scene *s = *state;
+    int n = 0;
+    char id[PROCESS_ID_MAX];
+    scene_enqueue(s, "q", "t");
+    assert_ok(muster_lease_take(s->client, "q", 1, 600000, 0, note_id, id));
+    assert_ok(muster_lease_retry(s->client, id, 600000));
+    for (size_t i = 0; i < N_OF(places); i++)
+        assert_ok(muster_task_peek_delayed(s->client, "q", places[i], 9, count_delayed, &n));
+    assert_int_equal(n, 0);
+    assert_ok(muster_task_peek_delayed(s->client, "q", 0, UINT64_MAX, count_delayed, &n));
+    assert_int_equal(n, 1);
+}
+
 static void entries_are_found_by_their_names(void **state)
 {
     struct scene *s = *state;
@@ -308,6 +356,46 @@ static void only_a_group_is_replayed_or_dropped(void **state)
     assert_int_equal(n, 0);
 }
 
+/* Between two steps of a call others take what lies before the place that it has reached. */
+struct taker {
+    struct scene *s;
+    struct muster_client *client;
+    bool has_come;
+};
+
+static int take_others(const struct muster_progress *progress, void *arg)
+{
+    struct taker *t = arg;
+    (void)progress;
+    if (!t->has_come)
+        assert_ok(muster_failed_drop(t->client, FILTER(.queue = "q", .group = "other"), NULL));
+    t->has_come = true;
+    return 0;
+}
+
+typedef int move_fn(struct muster_client *c, const struct muster_failed_filter *f, uint64_t *n);
+
+static void assert_group_is_moved_beside_others(struct scene *s, move_fn *move)
+{
+    struct taker t = {s, scene_client(s), false};
+    uint64_t n;
+    fail_n(s, "q", "other", "o", 150);
+    fail_n(s, "q", "g", "t", 150);
+    muster_client_set_progress(s->client, take_others, &t);
+    assert_ok(move(s->client, FILTER(.queue = "q", .group = "g"), &n));
+    muster_client_set_progress(s->client, NULL, NULL);
+    muster_client_free(t.client);
+    assert_true(t.has_come);
+    assert_int_equal(n, 150);
+    assert_listed(s, "", .queue = "q");
+}
+
+static void a_group_is_moved_whole_while_others_move_theirs(void **state)
+{
+    assert_group_is_moved_beside_others(*state, muster_failed_drop);
+    assert_group_is_moved_beside_others(*state, muster_failed_replay);
+}
+
 static void entries_go_by_name_each_once_and_the_oldest_first(void **state)
 {
     struct scene *s = *state;
@@ -436,6 +524,8 @@ int main(int argc, char **argv)
         live_test(a_workers_failure_names_the_worker),
         live_test(the_newest_come_first_and_the_filter_restricts),
         live_test(a_long_list_is_seen_whole),
+        live_test(what_the_offset_leaves_out_is_not_read),
+        live_test(behind_the_last_place_there_is_nothing),
         live_test(entries_are_found_by_their_names),
         live_test(what_is_no_entry_is_passed_over_and_said),
         live_test(groups_are_counted_by_queue),
@@ -443,6 +533,7 @@ int main(int argc, char **argv)
         live_test(replay_hands_over_to_idle_workers),
         live_test(what_fails_again_at_once_is_replayed_once),
         live_test(only_a_group_is_replayed_or_dropped),
+        live_test(a_group_is_moved_whole_while_others_move_theirs),
         live_test(entries_go_by_name_each_once_and_the_oldest_first),
         live_test(an_entry_that_is_not_there_is_said_and_the_others_are_seen_to),
         live_test(more_entries_than_one_call_holds_all_go),

@@ -124,6 +124,22 @@ static void a_spec_is_looked_at_before_anything_is_sent(void **state)
     assert_waiting(s, 0);
 }
 
+static void a_schedule_that_has_no_time_is_named_and_a_call_without_jobs_names_none(void **state)
+{
+    struct scene *s = *state;
+    struct jobs *j = make_jobs(3);
+    j->specs[1].cron = "0 0 * * *";
+    j->specs[1].until_ms = 1000;
+    assert_err(put_n(s, j, 3), MUSTER_E_INVALID);
+    assert_put(j, 0);
+    assert_words(s, "job 2 of 3 ('j1'): ");
+    assert_words(s, "nothing was put");
+    assert_int_equal(j->refused, 2);
+    assert_ok(put_n(s, j, 0));
+    assert_int_equal(j->refused, 0);
+    assert_waiting(s, 0);
+}
+
 /* ---- jobs of one call that wait for each other ---- */
 
 static void an_earlier_job_of_the_call_counts_as_existing(void **state)
@@ -294,6 +310,7 @@ int main(int argc, char **argv)
         live_test(many_jobs_are_put_in_their_order_each_as_its_spec_says),
         live_test(one_that_cannot_be_put_keeps_all_others_out),
         live_test(a_spec_is_looked_at_before_anything_is_sent),
+        live_test(a_schedule_that_has_no_time_is_named_and_a_call_without_jobs_names_none),
         live_test(an_earlier_job_of_the_call_counts_as_existing),
         live_test(no_circle_is_closed_within_a_call),
         live_test(what_a_call_changes_no_longer_stands_in_its_way),

@@ -123,6 +123,40 @@ static void a_replay_tells_and_stops(void **state)
     assert_int_equal(w->last.total, rest);
 }
 
+/* Of jobs with so much data a script moves fewer than a step of the call has. */
+enum { LARGE_JOBS = 150, LARGE_DATA = 100000 };
+
+static int watch_total(const struct muster_progress *progress, void *arg)
+{
+    assert_int_equal(progress->total, LARGE_JOBS);
+    return watch(progress, arg);
+}
+
+static void many_jobs_are_counted_as_all_of_the_call(void **state)
+{
+    static char data[LARGE_DATA];
+    static const enum muster_job_action actions[] = {MUSTER_JOBS_REPLAY, MUSTER_JOBS_DROP};
+    struct scene *s = *state;
+    struct muster_client *other = scene_client(s);
+    const struct muster_job_filter failed = {.size = sizeof failed, .by_state = 1, .state = MUSTER_JOB_FAILED};
+    const struct muster_job_spec spec = {.size = sizeof spec, .data = {data, sizeof data}};
+    for (int i = 0; i < LARGE_JOBS; i++)
+        assert_ok(muster_job_put(s->client, "q", &spec, NULL));
+    for (size_t i = 0; i < N_OF(actions); i++) {
+        struct muster_job_bulk_counts counts = {.size = sizeof counts};
+        const struct muster_job_bulk bulk = {.size = sizeof bulk, .action = actions[i]};
+        for (int left = LARGE_JOBS; left > 0; left -= 10)
+            assert_ok(muster_lease_take(s->client, "q", 10, 600000, 0, fail_taken, other));
+        struct watch *w = begin(s, 0);
+        muster_client_set_progress(s->client, watch_total, w);
+        assert_ok(muster_job_bulk(s->client, &failed, &bulk, &counts));
+        muster_client_set_progress(s->client, NULL, NULL);
+        assert_int_equal(counts.done, LARGE_JOBS);
+        assert_true(w->steps > 1 && !w->has_fallen);
+    }
+    muster_client_free(other);
+}
+
 static void an_enqueue_under_a_request_goes_on_where_it_was_stopped(void **state)
 {
     struct scene *s = *state;
@@ -158,6 +192,7 @@ int main(int argc, char **argv)
         live_test(a_deletion_tells_and_stops),
         live_test(a_check_tells_and_stops),
         live_test(a_replay_tells_and_stops),
+        live_test(many_jobs_are_counted_as_all_of_the_call),
         live_test(an_enqueue_under_a_request_goes_on_where_it_was_stopped),
         live_test(a_call_of_one_step_is_not_stopped),
     };

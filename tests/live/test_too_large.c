@@ -598,6 +598,57 @@ static void lists_of_jobs_bring_the_beginning_of_each(void **state)
     }
 }
 
+static int count_failed(const struct muster_job *job, void *n)
+{
+    assert_int_equal(job->state, MUSTER_JOB_FAILED);
+    assert_int_equal(job->message.len, MUSTER_MESSAGE_MAX);
+    ++*(int *)n;
+    return 0;
+}
+
+/* Beside the jobs on a failed list lie tasks that Redis does not send; nor does it send all messages together. */
+static void fail_jobs_beside_large_tasks(struct scene *s)
+{
+    static char message[MUSTER_MESSAGE_MAX + 1];
+    char id[ID_MAX];
+    memset(message, 'm', MUSTER_MESSAGE_MAX);
+    for (int i = 0; i < N_MIDDLE; i++) {
+        snprintf(id, sizeof id, "j%d", i);
+        if (i < N_LARGE)
+            enqueue(s, "q", LARGE);
+        else
+            job_put(s, "q", id, NULL);
+        take_id(s, "q", id);
+        assert_ok(muster_lease_fail(s->client, id, "g", message));
+    }
+}
+
+static void jobs_are_found_beside_failed_tasks_that_redis_does_not_send(void **state)
+{
+    struct scene *s = *state;
+    struct muster_job_filter filters[] = {
+        {.by_state = 1, .state = MUSTER_JOB_FAILED},
+        {.queue = "q", .by_state = 1, .state = MUSTER_JOB_FAILED},
+        {.group = "g"},
+        {.queue = "q"},
+        {.order = MUSTER_JOBS_NEWEST},
+        {.group = "g", .order = MUSTER_JOBS_OLDEST},
+    };
+    const struct muster_job_bulk drop = {.size = sizeof drop, .action = MUSTER_JOBS_DROP};
+    struct muster_job_bulk_counts counts = {.size = sizeof counts};
+    fail_jobs_beside_large_tasks(s);
+    set_limit(s, "client-output-buffer-limit", "normal 1mb 0 0");
+    for (size_t i = 0; i < N_OF(filters); i++) {
+        int n = 0;
+        filters[i].size = sizeof filters[i];
+        assert_ok(muster_job_list(s->client, &filters[i], count_failed, &n));
+        assert_int_equal(n, N_MIDDLE - N_LARGE);
+    }
+    assert_ok(muster_job_bulk(s->client, &filters[2], &drop, &counts));
+    assert_int_equal(counts.done, N_MIDDLE - N_LARGE);
+    assert_int_equal(raw_int(s->server->redis, "ZCARD %s:failed:q", s->prefix), N_LARGE);
+}
+
 static int count_whole(const struct muster_job *job, void *n)
 {
     assert_int_equal(job->data.len, job->whole_len);
@@ -751,6 +802,52 @@ static void a_viewer_is_shown_the_beginning_of_each_job(void **state)
 }
 
 /* ---- a job for which many wait ---- */
+
+#define N_LINES 3000 /* their bytes are more than Redis sends */
+
+static void write_history(struct scene *s, const char *id, int n)
+{
+    static const char lua[] = "for i = 2, ARGV[1] do\n"
+                              "redis.call('RPUSH', KEYS[1], i .. '\\tlog\\t' .. i .. string.rep('x', 4090)) end";
+    job_put(s, "q", id, NULL);
+    raw_do(s->server->redis, "EVAL %s 1 %s:history:%s %d", lua, s->prefix, id, n);
+}
+
+struct lines {
+    size_t most; /* of a job */
+    int n_jobs;
+};
+
+static int note_lines(const struct muster_job *job, void *arg)
+{
+    struct lines *l = arg;
+    const bool is_long = strcmp(job->id, "long") == 0;
+    const size_t whole = is_long ? N_LINES : MUSTER_JOB_HISTORY_MAX, n = whole < l->most ? whole : l->most;
+    assert_int_equal(job->n_history, n);
+    assert_string_equal(job->history[0].what, "put");
+    for (size_t i = 1; i < n; i++)
+        assert_int_equal(job->history[i].at_ms, whole - n + i + 1);
+    l->n_jobs++;
+    return 0;
+}
+
+static void a_history_that_redis_does_not_send_at_once_comes_in_steps(void **state)
+{
+    struct scene *s = *state;
+    static char names[12][8];
+    const char *ids[N_OF(names) + 1];
+    struct lines got = {.most = SIZE_MAX}, peeked = {.most = MUSTER_JOB_HISTORY_MAX};
+    for (size_t i = 0; i < N_OF(names); i++) {
+        snprintf(names[i], sizeof names[i], "j%zu", i);
+        write_history(s, ids[i] = names[i], MUSTER_JOB_HISTORY_MAX);
+    }
+    write_history(s, ids[N_OF(names)] = "long", N_LINES);
+    set_limit(s, "client-output-buffer-limit", "normal 1mb 0 0");
+    assert_ok(muster_job_get(s->client, ids, N_OF(ids), note_lines, &got));
+    assert_int_equal(got.n_jobs, N_OF(ids));
+    assert_ok(muster_job_peek(s->client, ids, N_OF(ids), note_lines, &peeked));
+    assert_int_equal(peeked.n_jobs, N_OF(ids));
+}
 
 #define N_WAITING 1200 /* until it is complete; and so many until it has ended. Their ids are more than Redis sends */
 
@@ -941,8 +1038,10 @@ int main(int argc, char **argv)
         limited_test(a_take_brings_all_that_is_too_much_together),
         limited_test(lists_show_the_beginning_of_what_redis_does_not_send),
         limited_test(lists_of_jobs_bring_the_beginning_of_each),
+        limited_test(jobs_are_found_beside_failed_tasks_that_redis_does_not_send),
         limited_test(a_job_that_redis_does_not_send_is_named),
         limited_test(jobs_that_are_too_large_together_come_one_by_one),
+        limited_test(a_history_that_redis_does_not_send_at_once_comes_in_steps),
         limited_test(a_viewer_is_shown_the_beginning_of_each_job),
         limited_test(a_viewer_is_shown_the_jobs_that_redis_sends),
         limited_test(a_viewer_is_shown_the_beginning_of_each_task),

@@ -569,11 +569,11 @@ static void replay_and_drop_say_which_failures(void **state)
     for (size_t i = 0; i < N_OF(ids); i++) {
         script_failed(&c, ids[i], &root, &(struct script_failed){.queue = "b:c", .group = "g", .n = 7, .from = 200});
         assert_script(&c, ids[i], "", "queue", "b:c", "only this group", "g", "how many at most", "7",
-                      "the place on the list", "200");
+                      "the score to begin at", "200");
         script_failed(&c, ids[i], &root,
                       &(struct script_failed){.queue = "q", .group = "", .entries = names, .n_entries = N_OF(names)});
         assert_script(&c, ids[i], "|e1|e2", "queue", "q", "only this group", "", "how many at most", "0",
-                      "the place on the list", "0");
+                      "the score to begin at", "0");
     }
 }
 

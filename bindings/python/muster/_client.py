@@ -687,7 +687,8 @@ class Client:
         return found[0]
 
     def peek_job(self, id: Text) -> Job:
-        """As job(), for one that may be large: at most 64 KiB of its data and of its result. `length` and
+        """As job(), for one that may be large: at most 64 KiB of its data and of its result, and 100 lines of
+        its history, the first and the newest ones. `length` and
         `result_length` say how many bytes there are."""
         found: list[Job] = self._list(lib.job_peek, _rows.job_row, _abi.Job, names([id]), 1)
         return found[0]

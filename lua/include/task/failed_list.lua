@@ -28,9 +28,9 @@ function Failed.is_unique(member)
   return string.sub(member, 1, 1) == 'u' and string.find(member, ':', 1, true) == TOKEN_LEN + 2
 end
 
--- The entry of a rank, and its score as text; nil: there is none.
-function Failed.at(P, queue, rank)
-  local entry = redis.call('ZRANGE', P .. 'failed:' .. queue, rank, rank, 'WITHSCORES')
+-- The oldest entry whose score is not below `from`, and its score as text; nil: there is none.
+function Failed.oldest(P, queue, from)
+  local entry = redis.call('ZRANGEBYSCORE', P .. 'failed:' .. queue, from, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
   return entry[1], entry[1] and string.format('%.0f', entry[2])
 end
 
@@ -132,7 +132,7 @@ function Failed.trim(P, queue, now, worker)
   local n, why = 0, bound_exceeded(P, queue, now)
   local last = why
   while why and Failed.may_trim_more() do
-    local member, entry = Failed.at(P, queue, 0)
+    local member, entry = Failed.oldest(P, queue, '-inf')
     trim_left, trim_bytes_left = trim_left - 1, trim_bytes_left - #member
     Failed.forget(P, queue, member, entry, why)
     n, last = n + 1, why
@@ -206,14 +206,15 @@ local function move_failed_by_name(P, queue, args, move)
   return moved, missing, #args - 4
 end
 
--- Moves up to n entries of a group ("": of all groups), oldest first, from a rank on. Returns how many went; and the
--- rank to go on from, -1: there are no more, or n went. If that one is to be asked for again: also 0 and 1.
+-- Moves up to n entries of a group ("": of all groups), oldest first, from a score on: no rank, because others move
+-- entries, too, and those that are left behind must not make what follows come nearer. Returns how many went; and the
+-- score to go on from, -1: there are no more, or n went. If that one is to be asked for again: also 0 and 1.
 local function move_failed_by_group(P, queue, group, n, from, move)
   local moved, bytes = 0, 0
   for _ = 1, FAILED_PAGE do
     local member, entry
     if moved < n then
-      member, entry = Failed.at(P, queue, from)
+      member, entry = Failed.oldest(P, queue, string.format('%.0f', from))
     end
     if not member then
       return moved, -1
@@ -230,14 +231,14 @@ local function move_failed_by_group(P, queue, group, n, from, move)
     elseif is_moved then
       moved = moved + 1
     else
-      from = from + 1
+      from = tonumber(entry) + 1
     end
   end
   return moved, moved == n and -1 or from
 end
 
 -- Moves the entries that a call of replay or drop means: those that args names from the fifth on; otherwise up to n of
--- a group, from a place on. move(member, entry) takes one away, `entry` is its score; false: it stays; "again": another
+-- a group, from a score on. move(member, entry) takes one away, `entry` is its score; false: it stays; "again": another
 -- call is to go on with it. Returns what those scripts answer.
 function Failed.move(P, queue, group, n, from, args, move)
   if #args > 4 then

@@ -69,7 +69,7 @@ static void hear_record(struct look *l, const struct redisReply *all, const stru
         async_hear_done(call);
     else if (err == MUSTER_E_NOT_FOUND)
         async_hear_failed(call, err, words_say("there is no job '%s' (any more)", l->asked.name));
-    else if (err == MUSTER_E_REDIS && reply_kind(record) != REPLY_ERROR)
+    else if (err == MUSTER_E_REDIS && (reply_kind(record) != REPLY_ERROR || reply_is_refusal(record, "WRONGTYPE")))
         async_hear_failed(
             call, err, words_say("the record of the job '%s' cannot be read: another program wrote it", l->asked.name));
     else

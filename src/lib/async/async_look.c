@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "async/async.h"
+#include "base/words.h"
 #include "protocol/keys.h"
 #include "protocol/waiting_parts.h"
 #include "redis/redis.h"
@@ -15,6 +16,7 @@ struct count {
     struct async_call call;
     size_t n_left;
     struct redisReply *worst; /* an error among the answers */
+    size_t worst_part;        /* what was asked for with it */
     bool is_lost;             /* one has no answer */
     char queue[];
 };
@@ -30,6 +32,17 @@ static void forget_worst(struct count *t)
     t->worst = NULL;
 }
 
+/* Redis does not say which key it is. */
+static void say_wrong_type(struct count *t)
+{
+    struct command c = COMMAND_EMPTY;
+    char key[KEY_MAX];
+    waiting_parts_say(&c, t->worst_part, key, t->call.async->prefix, t->queue);
+    command_clear(&c);
+    async_hear_failed(&t->call, MUSTER_E_REDIS,
+                      words_say("the key '%s' has a wrong type: another program wrote it", key));
+}
+
 /* The worst of the answers is that of the call. */
 static void all_counted(struct count *t, const struct redisReply *last)
 {
@@ -41,7 +54,10 @@ static void all_counted(struct count *t, const struct redisReply *last)
         return;
     }
     t->call.waiting = 0;
-    async_hear_refused(&t->call, reply_err(reply), reply);
+    if (reply_is_refusal(reply, "WRONGTYPE"))
+        say_wrong_type(t);
+    else
+        async_hear_refused(&t->call, reply_err(reply), reply);
 }
 
 static void on_part(const struct redisReply *reply, void *arg)
@@ -52,6 +68,7 @@ static void on_part(const struct redisReply *reply, void *arg)
     if (reply_kind(reply) == REPLY_ERROR && (!t->worst || reply_is_passing(reply))) {
         forget_worst(t);
         t->worst = (struct redisReply *)reply;
+        t->worst_part = WAITING_PARTS - t->n_left;
         link_keep_reply(t->call.async->line.link);
     }
     if (--t->n_left == 0)

@@ -191,38 +191,34 @@ static int cancel_step(struct muster_client *c, const char *id, enum script_canc
     return err;
 }
 
-/* From the second step on. No member comes any more, so fewer and fewer are left. */
+/* The steps of a batch whose cancel has begun. No member comes any more, so fewer and fewer are left. One that is gone by
+ * now has ended: others cancel it, too. */
 static int cancel_rest(struct muster_client *c, const char *id, struct script_batch_cancelled *count,
                        struct name_list *todo)
 {
     uint64_t before = UINT64_MAX;
     int err = MUSTER_OK;
-    while (err == MUSTER_OK && count->left > 0) {
-        if (count->left >= before)
+    do {
+        err = cancel_step(c, id, CANCEL_NEXT, count, todo);
+        if (err == MUSTER_OK && count->left > 0 && count->left >= before)
             return client_understand(c, MUSTER_E_REDIS);
         before = count->left;
-        err = cancel_step(c, id, CANCEL_NEXT, count, todo);
         if (err == MUSTER_OK)
             err = client_step(c, count->removed + count->running, 0);
-    }
-    return err;
+    } while (err == MUSTER_OK && count->left > 0);
+    return err == MUSTER_E_NOT_FOUND ? MUSTER_OK : err;
 }
 
-/* The batches within have begun to be cancelled with the one around them. One that is gone by now has ended. */
+/* The batches within have begun to be cancelled with the one around them. */
 static int cancel_all(struct muster_client *c, const char *id, struct script_batch_cancelled *count,
                       struct name_list *todo)
 {
     int err = cancel_step(c, id, CANCEL_FIRST, count, todo);
     say_not_there(c, err, id);
-    if (err == MUSTER_OK)
+    if (err == MUSTER_OK && count->left > 0)
         err = cancel_rest(c, id, count, todo);
-    for (size_t i = 0; err == MUSTER_OK && i < todo->n; i++) {
-        err = cancel_step(c, todo->at[i].text, CANCEL_NEXT, count, todo);
-        if (err == MUSTER_OK)
-            err = cancel_rest(c, todo->at[i].text, count, todo);
-        else if (err == MUSTER_E_NOT_FOUND)
-            err = MUSTER_OK;
-    }
+    for (size_t i = 0; err == MUSTER_OK && i < todo->n; i++)
+        err = cancel_rest(c, todo->at[i].text, count, todo);
     return err;
 }
 

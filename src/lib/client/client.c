@@ -133,8 +133,6 @@ int client_ask(struct muster_client *c, struct redisReply **reply, const char *c
     command_words(&command, words);
     int err = redis_call(c->redis, &command, reply);
     command_clear(&command);
-    if (err == MUSTER_E_REDIS && strstr(redis_error(c->redis), "WRONGTYPE"))
-        redis_script_say_key(c->redis, words[1]); /* Redis does not say which key it is */
     return err;
 }
 

@@ -263,7 +263,7 @@ static int append_plain(struct muster_client *c, const struct request *r)
 
 /*
  * A plain push, and a check after it, in one round trip and without a script, which would cost Redis twice as much. It
- * is right only where no worker is idle and nobody listens; `*is_done` says whether that was so. A worker becomes idle
+ * is right only where no worker is idle and nobody listens; `*is_done` says whether that is known. A worker becomes idle
  * only in a script that finds the queue empty. If it became idle before the push, the check sees it. If later, it takes
  * the task.
  */
@@ -273,10 +273,12 @@ static int push_plainly(struct muster_client *c, const struct request *r, uint64
     int err = append_plain(c, r), read = err;
     for (int i = 0; i < PLAIN_PARTS && read == MUSTER_OK; i++) {
         read = redis_read(c->redis, &parts[i]);
-        if (err == MUSTER_OK && (i == PLAIN_PUSH || redis_is_unanswered(read)))
+        if (i == PLAIN_PUSH)
             err = read;
         read = redis_is_unanswered(read) ? read : MUSTER_OK;
     }
+    if (err == MUSTER_OK) /* the task is in the queue */
+        redis_pass_over(c->redis, read);
     const struct redisReply *settings = parts[PLAIN_SETTINGS];
     *is_done = reply_kind(reply_at(settings, 0)) == REPLY_TEXT && reply_kind(reply_at(settings, 1)) == REPLY_NIL &&
                reply_kind(reply_at(settings, 2)) == REPLY_NIL && reply_kind(parts[PLAIN_IDLE]) == REPLY_INTEGER &&

@@ -214,10 +214,14 @@ static int give_entries(struct muster_client *c, struct listing *l, const struct
     return err;
 }
 
+/* Without a group each member is a row: the offset skips members without reading them. */
 static int list_pages(struct muster_client *c, const char *key, struct listing *l)
 {
     int err = MUSTER_OK;
-    for (uint64_t from = 0; err == MUSTER_OK && !l->stop; from += PAGE) {
+    uint64_t from = l->filter.group ? 0 : l->filter.offset;
+    l->filter.offset -= from;
+    l->stop = from > INT64_MAX / 2;
+    for (; err == MUSTER_OK && !l->stop; from += PAGE) {
         char first[24], last[24];
         struct redisReply *page;
         snprintf(first, sizeof first, "%llu", (unsigned long long)from);

@@ -20,6 +20,10 @@ struct failed_entry {
     struct muster_bytes task; /* of a job: its id. It is the end of the member, so a NUL follows */
 };
 
+/* That of a job has no more bytes; a task may. Who looks for jobs reads no more of each, and a few together. */
+#define FAILED_JOB_MAX (MUSTER_MESSAGE_MAX + 1024)
+#define FAILED_JOBS_PAGE 8
+
 /* 0, or -1 if it is malformed. The member is borrowed. */
 int failed_entry_parse(struct failed_entry *e, struct muster_bytes member);
 

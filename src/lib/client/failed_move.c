@@ -34,7 +34,7 @@ static int move_some(struct muster_client *c, struct moving *m, const struct scr
     return err;
 }
 
-/* At most `most` of those that are meant, from the place moved->rest on, which moves on. */
+/* At most `most` of those that are meant, from the score moved->rest on, which moves on. */
 static int move_from(struct muster_client *c, struct moving *m, uint64_t most, struct script_failed_moved *moved)
 {
     const struct muster_failed_filter *f = m->filter;

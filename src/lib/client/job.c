@@ -59,7 +59,9 @@ int muster_job_put(struct muster_client *c, const char *queue, const struct must
         memcpy(id, own, strlen(own) + 1);
     err = client_begin_adding(c);
     if (err == MUSTER_OK)
-        err = job_cron_ticks(c, &s, &ticks);
+        err = job_cron_ticks(c, &s, &ticks, &why);
+    if (why)
+        return client_answer(c, err, &why);
     if (err != MUSTER_OK)
         return err;
     job_put_begin(&command, &c->root, queue);

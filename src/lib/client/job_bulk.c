@@ -242,6 +242,18 @@ static int change_step(struct muster_client *c, struct bulk *b, const struct mea
     return err;
 }
 
+/* One step of this call, whatever it takes: its own steps are none to tell of. */
+static int move_named(struct muster_client *c, const struct bulk *b, const struct muster_failed_filter *f,
+                      uint64_t *moved)
+{
+    muster_progress_fn *told = c->progress.fn;
+    c->progress.fn = NULL;
+    int err =
+        b->what.action == MUSTER_JOBS_REPLAY ? muster_failed_replay(c, f, moved) : muster_failed_drop(c, f, moved);
+    c->progress.fn = told;
+    return err;
+}
+
 /* The rows of one queue among the next n. An entry that is not on the list any more is passed over. */
 static int move_step(struct muster_client *c, struct bulk *b, const struct meant *rows, size_t n)
 {
@@ -253,8 +265,7 @@ static int move_step(struct muster_client *c, struct bulk *b, const struct meant
             entries[end - at] = rows[end].entry;
         const struct muster_failed_filter f = {
             .size = sizeof f, .queue = rows[at].queue, .entries = entries, .n_entries = end - at};
-        err = b->what.action == MUSTER_JOBS_REPLAY ? muster_failed_replay(c, &f, &moved)
-                                                   : muster_failed_drop(c, &f, &moved);
+        err = move_named(c, b, &f, &moved);
         b->counts.done += moved;
         if (err == MUSTER_OK || err == MUSTER_E_NOT_FOUND) {
             b->counts.passed += end - at - moved;

@@ -13,15 +13,15 @@
 
 /* ---- ticks ---- */
 
-int job_cron_ticks(struct muster_client *c, const struct muster_job_spec *s, struct cron_ticks *out)
+int job_cron_ticks(struct muster_client *c, const struct muster_job_spec *s, struct cron_ticks *out, const char **why)
 {
     int64_t now_ms;
-    const char *why = NULL;
+    *why = NULL;
     out->n = 0;
     int err = s->cron ? muster_client_time(c, &now_ms) : MUSTER_OK;
     if (err != MUSTER_OK || !s->cron)
         return err;
-    return client_answer(c, cron_spec_ticks(out, s, now_ms, &why), &why);
+    return cron_spec_ticks(out, s, now_ms, why);
 }
 
 static void say(struct command *command, const char *what, const char *text)

@@ -10,8 +10,9 @@
 #include "base/cron_ticks.h"
 #include "client/client.h"
 
-/* The first ticks of the spec's schedule, if it has one; otherwise nothing is asked, and `out` is empty. */
-int job_cron_ticks(struct muster_client *c, const struct muster_job_spec *s, struct cron_ticks *out);
+/* The first ticks of the spec's schedule, if it has one; otherwise nothing is asked, and `out` is empty. `*why`: what is
+ * wrong with the schedule; NULL: nothing. */
+int job_cron_ticks(struct muster_client *c, const struct muster_job_spec *s, struct cron_ticks *out, const char **why);
 
 /* What a change of the job's schedule says, besides the schedule and the zone. `ticks` and `record` are borrowed until the
  * command is sent. MUSTER_E_NOT_FOUND: there is no such job; E_STATE: it has no schedule. */

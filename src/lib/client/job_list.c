@@ -8,6 +8,8 @@
 
 #include "base/log.h"
 #include "client/client.h"
+#include "client/failed.h"
+#include "client/heads.h"
 #include "client/job_ages.h"
 #include "client/job_page.h"
 #include "client/job_select.h"
@@ -84,13 +86,15 @@ static void give_rows(struct listing *l, const struct job_page *page)
 /* `*is_last`: nothing comes behind this page. */
 static int list_page(struct muster_client *c, struct listing *l, bool *is_last)
 {
+    const bool is_failed = l->by == BY_FAILURE;
+    const size_t n = is_failed ? FAILED_JOBS_PAGE : JOB_PAGE;
     char first[24], last[24];
     struct redisReply *members;
     struct job_page page = {.n = 0};
     snprintf(first, sizeof first, "%llu", (unsigned long long)l->from);
-    snprintf(last, sizeof last, "%llu", (unsigned long long)l->from + JOB_PAGE - 1);
-    const char *range = l->by == BY_FAILURE ? "ZREVRANGE" : "ZRANGE";
-    int err = page_ask(c, &members, (const char *const[]){range, l->key, first, last, NULL}, JOB_PAGE);
+    snprintf(last, sizeof last, "%llu", (unsigned long long)l->from + n - 1);
+    const char *const words[] = {is_failed ? "ZREVRANGE" : "ZRANGE", l->key, first, last, NULL};
+    int err = page_ask_heads(c, is_failed ? FAILED_JOB_MAX : HEADS_WHOLE, &members, words, n);
     for (size_t i = 0; i < reply_len(members); i++) {
         const char *id = id_of_member(l, reply_at(members, i));
         if (id)
@@ -100,8 +104,8 @@ static int list_page(struct muster_client *c, struct listing *l, bool *is_last)
         err = job_page_read(c, &page, RECORDS_ONLY, MUSTER_HEAD_MAX);
     if (err == MUSTER_OK)
         give_rows(l, &page);
-    l->from += JOB_PAGE;
-    *is_last = reply_len(members) < JOB_PAGE;
+    l->from += n;
+    *is_last = reply_len(members) < n;
     job_page_clear(&page);
     redis_reply_free(members);
     return err;

@@ -141,8 +141,11 @@ static int find_ticks(struct many *m)
         struct row *r = &m->rows[i];
         if (!r->spec.cron)
             continue;
+        const char *why = NULL;
         r->ticks = malloc(sizeof *r->ticks);
-        err = r->ticks ? job_cron_ticks(m->c, &r->spec, r->ticks) : MUSTER_E_NOMEM;
+        err = r->ticks ? job_cron_ticks(m->c, &r->spec, r->ticks, &why) : MUSTER_E_NOMEM;
+        if (why)
+            err = refuse_row(m, err, i, why);
     }
     return err;
 }
@@ -237,6 +240,8 @@ int muster_job_put_many(struct muster_client *c, const char *queue, const struct
         *put = 0;
     int err = client_read(c, SIZED_JOB_PUT_OPTIONS, &o, options);
     struct many m = {.c = c, .queue = queue, .request_id = o.request_id, .n = n};
+    if (o.refused)
+        *o.refused = 0;
     if (err == MUSTER_OK && n == 0)
         return client_check_queue(c, queue);
     if (err == MUSTER_OK)

@@ -8,12 +8,16 @@
 #include <string.h>
 
 #include "client/heads.h"
+#include "client/job_history.h"
 #include "client/page.h"
 #include "protocol/process_name.h"
 
 /* MUSTER_JOB_BEFORE_MAX: any number may wait, and together their names may be more than Redis sends. */
 #define NAMES_LAST "300"
 _Static_assert(MUSTER_JOB_BEFORE_MAX == 300, "NAMES_LAST");
+/* And so may the lines of a history, which are at most so long as MUSTER_JOB_LOG_MAX. */
+#define LINES_LAST "99"
+_Static_assert(JOB_HISTORY_NEWEST == 99, "LINES_LAST");
 
 static int append_row(struct muster_client *c, const char *id, size_t from, size_t n_parts)
 {
@@ -23,7 +27,9 @@ static int append_row(struct muster_client *c, const char *id, size_t from, size
         const char *more[2];
     } parts[JOB_PARTS] = {
         [JOB_RECORD] = {"HGETALL", KEY_JOB, {NULL}},
-        [JOB_HISTORY] = {"LRANGE", KEY_HISTORY, {"0", "-1"}},
+        [JOB_FIRST_LINE] = {"LRANGE", KEY_HISTORY, {"0", "0"}},
+        [JOB_HISTORY] = {"LRANGE", KEY_HISTORY, {"-" LINES_LAST, "-1"}},
+        [JOB_N_HISTORY] = {"LLEN", KEY_HISTORY, {NULL}},
         [JOB_AFTER] = {"SMEMBERS", KEY_DEPENDENCIES, {NULL}},
         [JOB_BEFORE] = {"ZRANGE", KEY_DEPENDENTS, {"0", NAMES_LAST}},
         [JOB_FOLLOWERS] = {"ZRANGE", KEY_FOLLOWERS, {"0", NAMES_LAST}},
@@ -111,39 +117,6 @@ static int read_names(struct job_page_row *row)
     return MUSTER_OK;
 }
 
-/* "<ms>\t<what>\t<text>"; a line of another form is all text. */
-static struct muster_job_event_line read_line(char *line)
-{
-    char *what = strchr(line, '\t');
-    char *text = what ? strchr(what + 1, '\t') : NULL;
-    if (!text)
-        return (struct muster_job_event_line){.what = "", .text = line};
-    *what++ = *text++ = '\0';
-    return (struct muster_job_event_line){.at_ms = strtoll(line, NULL, 10), .what = what, .text = text};
-}
-
-static int read_history(struct job_page_row *row, const struct redisReply *list)
-{
-    size_t n = reply_len(list), size = 1;
-    for (size_t i = 0; i < n; i++)
-        size += reply_bytes(reply_at(list, i)).len + 1;
-    char *at = row->history_text = malloc(size);
-    row->history = calloc(n + 1, sizeof *row->history);
-    if (!at || !row->history)
-        return MUSTER_E_NOMEM;
-    for (size_t i = 0; i < n; i++) {
-        struct muster_bytes line = reply_bytes(reply_at(list, i));
-        if (line.len > 0)
-            memcpy(at, line.data, line.len);
-        at[line.len] = '\0';
-        row->history[i] = read_line(at);
-        at += line.len + 1;
-    }
-    row->record.job.history = row->history;
-    row->record.job.n_history = n;
-    return MUSTER_OK;
-}
-
 /* ---- records ---- */
 
 /* MUSTER_OK or E_NOMEM. What is wrong with the record itself is the row's error. */
@@ -153,7 +126,7 @@ static int read_row(struct job_page_row *row)
     row->err = record && reply_len(record) == 0 ? MUSTER_E_NOT_FOUND : job_record_read(&row->record, row->id, record);
     if (row->err != MUSTER_OK)
         return row->err == MUSTER_E_NOMEM ? MUSTER_E_NOMEM : MUSTER_OK;
-    int err = read_history(row, row->parts[JOB_HISTORY]);
+    int err = job_history_read(row);
     return err == MUSTER_OK ? read_names(row) : err;
 }
 
@@ -348,6 +321,9 @@ int job_page_read(struct muster_client *c, struct job_page *page, enum job_page_
     int err = read_rows(c, page->rows, page->n, parts, most);
     if (err == MUSTER_E_CONN)
         err = read_each(c, page, parts, most);
+    for (size_t i = 0; i < page->n && err == MUSTER_OK && parts == WITH_LISTS; i++)
+        if (page->rows[i].err == MUSTER_OK)
+            err = job_history_join(c, &page->rows[i], most == HEADS_WHOLE);
     for (size_t i = 0; i < page->n && err == MUSTER_OK; i++)
         if (page->rows[i].err == MUSTER_OK)
             err = read_row(&page->rows[i]);

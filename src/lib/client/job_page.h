@@ -15,7 +15,21 @@
 /* Data can be large: only a few at once. */
 #define JOB_PAGE 16
 
-enum { JOB_RECORD, JOB_HISTORY, JOB_AFTER, JOB_BEFORE, JOB_FOLLOWERS, JOB_N_BEFORE, JOB_N_FOLLOWERS, JOB_PARTS };
+/* Of a history the first line and so many of the newest ones come with the record. */
+#define JOB_HISTORY_NEWEST (MUSTER_JOB_HISTORY_MAX - 1)
+
+enum {
+    JOB_RECORD,
+    JOB_FIRST_LINE,
+    JOB_HISTORY,
+    JOB_N_HISTORY,
+    JOB_AFTER,
+    JOB_BEFORE,
+    JOB_FOLLOWERS,
+    JOB_N_BEFORE,
+    JOB_N_FOLLOWERS,
+    JOB_PARTS
+};
 /* The ways to wait for a job, by what follows its id in P:dependencies: nothing, "\ne", "\nf". */
 enum { UNTIL_COMPLETE, UNTIL_ENDED, UNTIL_FAILED, WAYS };
 

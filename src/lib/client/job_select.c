@@ -11,12 +11,10 @@
 #include <string.h>
 
 #include "client/failed.h"
+#include "client/heads.h"
 #include "client/page.h"
 #include "protocol/job_member.h"
 
-/* Entries of the failed list can be large: only a few at once. */
-#define SCAN_COUNT "100"
-#define SCAN_COUNT_FAILED "16"
 #define RECORDS 100
 
 static const enum key key_of_state[] = {
@@ -90,7 +88,8 @@ void job_select_key(char key[KEY_MAX], const struct muster_client *c, enum muste
 
 const char *job_select_id(enum muster_job_state state, const struct redisReply *member, const char *group)
 {
-    struct muster_bytes bytes = reply_bytes(member);
+    uint64_t whole;
+    struct muster_bytes bytes = reply_head(member, &whole);
     struct failed_entry entry;
     if (!bytes.data)
         return NULL;
@@ -206,12 +205,15 @@ static int give_page(struct muster_client *c, struct selecting *s, int kind, con
 
 static int scan(struct muster_client *c, struct selecting *s, int kind, const char *key)
 {
-    char cursor[PAGE_CURSOR_MAX] = "0";
-    const char *count = kind == MUSTER_JOB_FAILED ? SCAN_COUNT_FAILED : SCAN_COUNT;
+    const bool is_failed = kind == MUSTER_JOB_FAILED;
+    const size_t most = is_failed ? FAILED_JOB_MAX : HEADS_WHOLE;
+    char cursor[PAGE_CURSOR_MAX] = "0", count[24];
     int err;
+    snprintf(count, sizeof count, "%d", is_failed ? FAILED_JOBS_PAGE : RECORDS);
     do {
         struct redisReply *reply;
-        err = page_scan(c, (const char *const[]){"ZSCAN", key, cursor, "COUNT", count, NULL}, cursor, &reply);
+        const char *const words[] = {"ZSCAN", key, cursor, "COUNT", count, NULL};
+        err = page_scan_heads(c, most, words, cursor, &reply);
         if (err == MUSTER_OK)
             err = give_page(c, s, kind, reply_at(reply, 1));
         redis_reply_free(reply);

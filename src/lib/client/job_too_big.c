@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Redis says nothing when it closes the connection of an answer that is above its limit. So the jobs' lengths are asked
- * for, and the limit, which not every user may see. Lists count only for many jobs together: of one they are bounded.
+ * for, and the limit, which not every user may see. Lists count only for many jobs together: what one answer has of them
+ * is bounded.
  */
 #include "client/job_too_big.h"
 
@@ -21,7 +22,7 @@ static const struct {
 } parts[] = {
     {"HSTRLEN", KEY_JOB, "data", 1},
     {"HSTRLEN", KEY_JOB, "result", 1},
-    {"LLEN", KEY_HISTORY, NULL, MUSTER_JOB_ID_MAX},
+    {"LLEN", KEY_HISTORY, NULL, MUSTER_JOB_LOG_MAX},
     {"SCARD", KEY_DEPENDENCIES, NULL, MUSTER_JOB_ID_MAX},
     {"ZCARD", KEY_DEPENDENTS, NULL, MUSTER_JOB_ID_MAX},
     {"ZCARD", KEY_FOLLOWERS, NULL, MUSTER_JOB_ID_MAX},

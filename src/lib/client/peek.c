@@ -226,7 +226,7 @@ int muster_task_peek_delayed(struct muster_client *c, const char *queue, uint64_
                              muster_delayed_task_fn *fn, void *arg)
 {
     char key[KEY_MAX];
-    bool stop = false;
+    bool stop = from > INT64_MAX / 2; /* no list is so long, and Redis knows no such place */
     size_t got = PAGE;
     int err = client_check_queue(c, queue);
     if (err != MUSTER_OK)

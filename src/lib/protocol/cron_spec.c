@@ -95,7 +95,7 @@ int cron_spec_first(struct cron_ticks *out, struct cron_wanted *wanted, int64_t 
     wanted->last_ms = from_ms > now_ms ? from_ms - 1 : now_ms;
     *why = cron_ticks(out, wanted);
     if (!*why && out->n == 0)
-        *why = "the schedule has no time up to its last one; nothing was changed";
+        *why = "the schedule has no time up to its last one";
     return *why ? MUSTER_E_INVALID : MUSTER_OK;
 }
 

@@ -131,7 +131,7 @@ int script_cancelled(const struct redisReply *r, uint64_t *removed, uint64_t *ru
 
 /* ---- the failed list ---- */
 
-/* What replay and drop are to move: up to n entries of a group ("": of all groups) from a place on, or `n_entries` by
+/* What replay and drop are to move: up to n entries of a group ("": of all groups) from a score on, or `n_entries` by
  * their names. */
 struct script_failed {
     const char *queue;
@@ -145,7 +145,7 @@ void script_failed(struct command *c, enum script_id id, const struct script_roo
                    const struct script_failed *which);
 struct script_failed_moved {
     uint64_t n;
-    int64_t rest;    /* of a call by names: how many were missing; of others: from where to go on, -1: nowhere */
+    int64_t rest;    /* of a call by names: how many were missing; of others: the score to go on from, -1: none */
     uint64_t looked; /* of a call by names: how many of them were looked at */
     bool is_halted;  /* the next one takes more than one script: ask for it again */
 };

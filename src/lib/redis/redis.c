@@ -339,7 +339,10 @@ int redis_read(struct redis *r, struct redisReply **reply)
         char where[300], words[sizeof r->error];
         redis_describe(r, where, sizeof where);
         reply_refusal_words(words, sizeof words, reply_text(*reply));
-        redis_error_set(r, "%s: %s", where, words);
+        if (*r->wrong_key)
+            redis_script_say_key(r, r->wrong_key);
+        else
+            redis_error_set(r, "%s: %s", where, words);
         redis_reply_free(*reply);
         *reply = NULL;
     }

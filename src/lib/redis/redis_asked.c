@@ -10,6 +10,7 @@
  */
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -194,6 +195,32 @@ static int give_up(struct redis *r, int err)
     return err == MUSTER_E_CONN && n_bytes >= COMMAND_LARGE && !r->borrowed ? judge_break(r, n_bytes) : err;
 }
 
+/* The next of the words of a command as it was sent, "$<length>\r\n<word>\r\n"; `*at` moves on. */
+static struct muster_bytes next_word(const char **at, const char *end)
+{
+    const char *word = memchr(*at, '\n', (size_t)(end - *at));
+    size_t len = word ? strtoul(*at + 1, NULL, 10) : 0;
+    if (!word || len > (size_t)(end - word) - 1)
+        return (struct muster_bytes){NULL, 0};
+    *at = word + 1 + len + 2;
+    return (struct muster_bytes){word + 1, len};
+}
+
+/* Redis does not say which key has a wrong type. That of a plain command is the word behind its name. */
+static void note_key(struct redis *r, const struct asked *a)
+{
+    const char *end = a->said + a->len, *at = memchr(a->said, '\n', a->len);
+    r->wrong_key[0] = '\0';
+    if (!reply_is_refusal(a->answer, "WRONGTYPE") || !at)
+        return;
+    at++;
+    struct muster_bytes name = next_word(&at, end), key = {NULL, 0};
+    bool is_script = name.len >= 4 && memcmp(name.data, "EVAL", 4) == 0;
+    if (name.data && !is_script && at < end)
+        key = next_word(&at, end);
+    snprintf(r->wrong_key, sizeof r->wrong_key, "%.*s", (int)key.len, key.data ? (const char *)key.data : "");
+}
+
 int redis_asked_read(struct redis *r, struct redisReply **reply)
 {
     bool is_over = false;
@@ -208,6 +235,7 @@ int redis_asked_read(struct redis *r, struct redisReply **reply)
     if (err != MUSTER_OK)
         return give_up(r, err);
     struct asked *first = r->asked;
+    note_key(r, first);
     *reply = first->answer;
     figures_add(&r->figures.answers, 1);
     figures_add_time(&r->figures.time, clock_us() - first->said_at_us);

@@ -75,6 +75,7 @@ struct redis {
     size_t n_addresses;        /* of the host that was looked up last, beside this one */
     size_t n_untried;          /* of these, for this connection */
     char error[768];
+    char wrong_key[400]; /* the last answer: which key had a wrong type; "": none */
 
     /* A listener's: */
     struct redis *listens_for; /* the connection that it belongs to; NULL: this is no listener */
