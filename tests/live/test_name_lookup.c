@@ -330,6 +330,40 @@ static void a_refusal_by_all_addresses_is_told_at_once(void **state)
     muster_client_free(c);
 }
 
+static bool is_master_busy(void *arg)
+{
+    redisReply *reply = redisCommand(arg, "PING");
+    bool is_busy = reply->type == REDIS_REPLY_ERROR;
+    freeReplyObject(reply);
+    return is_busy;
+}
+
+/* The master refuses for a reason that passes, and nobody is at the other address. */
+static void what_passes_at_one_address_is_waited_for_although_nobody_is_at_another_one(void **state)
+{
+    struct scene *s = *state;
+    redisContext *busy = redisConnect(MASTER, other.port);
+    raw_do(master.redis, "CONFIG SET busy-reply-threshold 1");
+    for (int i = 0; i < 2; i++) {
+        redisAppendCommand(busy, "EVAL %s 0", "while true do end");
+        int done = 0;
+        while (!done)
+            assert_int_equal(redisBufferWrite(busy, &done), REDIS_OK);
+        wait_until(is_master_busy, master.redis, SOON_MS);
+        serve(ANSWERS, ANSWERS, i ? NOBODY : MASTER, i ? MASTER : NOBODY);
+        struct muster_client *c = client_of(s, 2000);
+        assert_err(muster_task_enqueue(c, "q", "t", 1, NULL), MUSTER_E_BUSY);
+        assert_true(asked(BOTH) > 1);
+        raw_do(master.redis, "SCRIPT KILL");
+        redisReply *killed;
+        assert_int_equal(redisGetReply(busy, (void **)&killed), REDIS_OK);
+        freeReplyObject(killed);
+        enqueue(c, "q");
+        muster_client_free(c);
+    }
+    redisFree(busy);
+}
+
 static void *interrupt_soon(void *client)
 {
     await_asked(1);
@@ -430,6 +464,7 @@ int main(int argc, char **argv)
         live_test(of_several_addresses_the_one_that_refuses_the_login_is_left),
         live_test(a_refused_login_is_the_end_although_nobody_is_at_another_address),
         live_test(a_refusal_by_all_addresses_is_told_at_once),
+        live_test(what_passes_at_one_address_is_waited_for_although_nobody_is_at_another_one),
         live_test(a_lookup_without_an_answer_ends_in_the_time_of_its_caller),
         live_test(whoever_is_freed_while_its_name_is_looked_up_leaves_nothing),
     };
