@@ -281,6 +281,18 @@ static void of_several_addresses_the_one_that_refuses_the_login_is_left(void **s
     raw_do(other.redis, "CONFIG SET requirepass ''");
 }
 
+/* It takes connections, and says nothing. */
+static void of_several_addresses_the_one_of_a_server_that_hangs_is_left_in_the_time_of_the_call(void **state)
+{
+    struct scene *s = *state;
+    serve(ANSWERS, ANSWERS, OTHER, MASTER);
+    redis_server_freeze(&other);
+    struct muster_client *c = client_of(s, 4000);
+    enqueue(c, "q");
+    muster_client_free(c);
+    redis_server_thaw(&other);
+}
+
 static bool has_stopped(void *w)
 {
     return ((struct live_worker *)w)->has_stopped;
@@ -462,6 +474,7 @@ int main(int argc, char **argv)
         live_test(of_several_addresses_a_reader_leaves_that_of_a_demoted_master),
         live_test(of_several_addresses_a_call_that_listens_finds_that_of_the_master),
         live_test(of_several_addresses_the_one_that_refuses_the_login_is_left),
+        live_test(of_several_addresses_the_one_of_a_server_that_hangs_is_left_in_the_time_of_the_call),
         live_test(a_refused_login_is_the_end_although_nobody_is_at_another_address),
         live_test(a_refusal_by_all_addresses_is_told_at_once),
         live_test(what_passes_at_one_address_is_waited_for_although_nobody_is_at_another_one),

@@ -132,7 +132,7 @@ static bool may_pass(const struct redis *r, int err)
 /* May another address of the same host do? */
 static bool has_next_address(const struct redis *r, int err)
 {
-    return *r->address && r->n_untried > 0 && cause_is_of_one_place(err) && clock_ms() < r->greeted_by_ms;
+    return *r->address && r->n_untried > 0 && cause_is_of_one_place(err) && clock_ms() < r->host_by_ms;
 }
 
 /* Greet what is connected. *goes_on: the server has named another one. */
@@ -160,7 +160,7 @@ static int connect_somewhere(struct redis *r)
     for (bool is_there = false;;) {
         bool goes_on = false;
         if (!is_there) {
-            r->greeted_by_ms = clock_in_ms(r->patience_ms);
+            r->host_by_ms = clock_in_ms(r->patience_ms);
             r->tried_since = r->resolver.n_failures;
         }
         int err = redis_check_interrupt(r);
