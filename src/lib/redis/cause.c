@@ -20,7 +20,9 @@ static bool is_refusal(int err)
 
 static size_t refusals_with(const struct cause *most, const struct cause *now, size_t places)
 {
-    const bool is_nobody = now->rank == CAUSE_NOBODY && now->addresses > 0 && now->addresses == places;
+    const bool leads_there = is_refusal(most->err) && most->is_named && !now->is_named;
+    const bool is_nobody =
+        now->rank == CAUSE_NOBODY && (leads_there || (now->addresses > 0 && now->addresses == places));
     if (is_refusal(now->err) && now->is_reached)
         return places;
     return is_refusal(now->err) || is_nobody ? most->refusals + 1 : 0;
