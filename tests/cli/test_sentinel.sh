@@ -3,7 +3,7 @@
 #
 # The command under Sentinel: a master, two replicas, three sentinels on loopback. Proves:
 #  1. a worker and a producer find the master by any sentinel that is there; a name that no sentinel knows is refused;
-#     one that refuses the login is passed over for the next one, unless all do
+#     one that refuses the login is passed over for the next one, unless all do, or the master does
 #     doctor names the master, its replicas, one that is late, and that min-replicas-to-write is 0
 #     and that all replicas must confirm, or a failover may lose what was confirmed
 #  2. a master that lives is replaced: long before it becomes a replica, who listens at it is told that events may be
@@ -89,6 +89,11 @@ wait_for grep -q ': listens' passing.out
 [[ $(wc -l <passing.out) == 1 ]] || fail "it says more: $(cat passing.out)"
 end passing TERM 0
 export MUSTER_URL=redis+sentinel://$locked,$locked/queue
+check_exit 77 "$MUSTER" enqueue passed first
+check_exit 77 "$MUSTER" work passed --print
+check_exit 77 "$MUSTER" listen passed
+# The master refuses, and the first sentinel is not there.
+export MUSTER_URL=redis+sentinel://:wrong@$hosts/queue
 check_exit 77 "$MUSTER" enqueue passed first
 check_exit 77 "$MUSTER" work passed --print
 check_exit 77 "$MUSTER" listen passed

@@ -24,7 +24,7 @@
 static void a_worker_follows(struct scene *s, enum endpoint_turn turn, enum endpoint_after after)
 {
     struct live_worker *w = live_worker_idle(
-        s, &(struct worker_spec){.id = "w", .url = endpoint.proxy.url, .ttl_ms = TTL_MS, .queues = {{"q", 0}}});
+        s, &(struct worker_spec){.id = "w", .url = endpoint.url, .ttl_ms = TTL_MS, .queues = {{"q", 0}}});
     endpoint_fail_over(s, turn, after);
     wait_on(s->base, endpoint_hears_at_the_new_one, NULL, SOON_MS);
     for (int i = 0; i < TASKS; i++)
@@ -93,7 +93,7 @@ static void finish(struct scene *s, const char *task)
 static void a_listener_follows(struct scene *s, enum endpoint_turn turn, enum endpoint_after after)
 {
     struct hearing h;
-    hearing_open(&h, s, endpoint.proxy.url, ENDPOINT_TIMEOUT_MS, NULL);
+    hearing_open(&h, s, endpoint.url, ENDPOINT_TIMEOUT_MS, NULL);
     hearing_add(&h, "q", MUSTER_LISTEN_DONE);
     hearing_await(&h, "ready q", 1);
     endpoint_fail_over(s, turn, after);
@@ -135,7 +135,7 @@ static bool is_answered_what_is_there(void *arg)
 static void a_reader_sees_what_is_there(struct scene *s, enum endpoint_turn turn, enum endpoint_after after)
 {
     struct reader r = {.client = endpoint_client(s)};
-    answers_open(&r.as, s, endpoint.proxy.url, ENDPOINT_TIMEOUT_MS, NULL);
+    answers_open(&r.as, s, endpoint.url, ENDPOINT_TIMEOUT_MS, NULL);
     assert_false(reads_what_is_there(&r));
     assert_false(is_answered_what_is_there(&r));
     endpoint_fail_over(s, turn, after);
@@ -156,10 +156,13 @@ static void a_reader_that_was_cut_off_is_at_the_new_one(void **state)
     a_reader_sees_what_is_there(*state, CUT, IS_CUT_OFF);
 }
 
-/* The name leads to the old master for a while after it was demoted: he may read there, but does not stay. */
+/* The name leads to the old master for a while after it was demoted: he may read there, but does not stay. At a replica
+ * that a sentinel names he may not even read. */
 static void a_reader_does_not_stay_at_a_replica(void **state)
 {
     struct scene *s = *state;
+    if (endpoint.is_sentinel)
+        return;
     endpoint_fail_over(s, PLAIN, IS_CUT_OFF);
     endpoint_lead(&endpoint.old);
     scene_enqueue_n(s, "q", "t", WAITING);

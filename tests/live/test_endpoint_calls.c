@@ -136,7 +136,7 @@ static bool has_taken(void *arg)
 static void an_asynchronous_take_follows(struct scene *s, enum endpoint_turn turn, enum endpoint_after after)
 {
     struct answers as;
-    answers_open(&as, s, endpoint.proxy.url, ENDPOINT_TIMEOUT_MS, NULL);
+    answers_open(&as, s, endpoint.url, ENDPOINT_TIMEOUT_MS, NULL);
     take_later(&as);
     wait_on(s->base, endpoint_hears_at_the_old_one, NULL, SOON_MS);
     endpoint_fail_over(s, turn, after);

@@ -281,6 +281,57 @@ static void of_several_addresses_the_one_that_refuses_the_login_is_left(void **s
     raw_do(other.redis, "CONFIG SET requirepass ''");
 }
 
+/* It takes connections, and says nothing. */
+static void of_several_addresses_the_one_of_a_server_that_hangs_is_left_in_the_time_of_the_call(void **state)
+{
+    struct scene *s = *state;
+    serve(ANSWERS, ANSWERS, OTHER, MASTER);
+    redis_server_freeze(&other);
+    struct muster_client *c = client_of(s, 4000);
+    enqueue(c, "q");
+    muster_client_free(c);
+    redis_server_thaw(&other);
+}
+
+static bool has_stopped(void *w)
+{
+    return ((struct live_worker *)w)->has_stopped;
+}
+
+static void assert_all_are_denied(struct scene *s, const char *id)
+{
+    struct answers as;
+    struct hearing h;
+    answers_open(&as, s, url, A_MINUTE, NULL);
+    answers_enqueue(&as, "q", "t", NULL);
+    answers_await(&as, 1);
+    assert_err(as.last.err, MUSTER_E_DENIED);
+    answers_close(&as);
+    hearing_open(&h, s, url, A_MINUTE, NULL);
+    hearing_add(&h, "q", MUSTER_LISTEN_DONE);
+    hearing_await(&h, "gap q E_DENIED", 1);
+    hearing_close(&h);
+    struct live_worker *w =
+        live_worker_new(s, &(struct worker_spec){.id = id, .url = url, .ttl_ms = 1500, .queues = {{"q", 0}}});
+    wait_on(s->base, has_stopped, w, SOON_MS);
+    assert_err(w->stop_err, MUSTER_E_DENIED);
+    live_worker_free(s, w);
+    struct muster_client *c = client_of(s, A_MINUTE);
+    assert_err(muster_task_enqueue(c, "q", "t", 1, NULL), MUSTER_E_DENIED);
+    muster_client_free(c);
+}
+
+/* As of a name that has an address of each family, where the server listens on one of them. */
+static void a_refused_login_is_the_end_although_nobody_is_at_another_address(void **state)
+{
+    raw_do(other.redis, "CONFIG SET requirepass secret");
+    serve(ANSWERS, ANSWERS, OTHER, NOBODY);
+    assert_all_are_denied(*state, "w6");
+    serve(ANSWERS, ANSWERS, NOBODY, OTHER);
+    assert_all_are_denied(*state, "w7");
+    raw_do(other.redis, "CONFIG SET requirepass ''");
+}
+
 static void a_refusal_by_all_addresses_is_told_at_once(void **state)
 {
     struct scene *s = *state;
@@ -289,6 +340,40 @@ static void a_refusal_by_all_addresses_is_told_at_once(void **state)
     assert_err(muster_task_enqueue(c, "q", "t", 1, NULL), MUSTER_E_CONN);
     assert_non_null(strstr(muster_client_error(c), "Connection refused"));
     muster_client_free(c);
+}
+
+static bool is_master_busy(void *arg)
+{
+    redisReply *reply = redisCommand(arg, "PING");
+    bool is_busy = reply->type == REDIS_REPLY_ERROR;
+    freeReplyObject(reply);
+    return is_busy;
+}
+
+/* The master refuses for a reason that passes, and nobody is at the other address. */
+static void what_passes_at_one_address_is_waited_for_although_nobody_is_at_another_one(void **state)
+{
+    struct scene *s = *state;
+    redisContext *busy = redisConnect(MASTER, other.port);
+    raw_do(master.redis, "CONFIG SET busy-reply-threshold 1");
+    for (int i = 0; i < 2; i++) {
+        redisAppendCommand(busy, "EVAL %s 0", "while true do end");
+        int done = 0;
+        while (!done)
+            assert_int_equal(redisBufferWrite(busy, &done), REDIS_OK);
+        wait_until(is_master_busy, master.redis, SOON_MS);
+        serve(ANSWERS, ANSWERS, i ? NOBODY : MASTER, i ? MASTER : NOBODY);
+        struct muster_client *c = client_of(s, 2000);
+        assert_err(muster_task_enqueue(c, "q", "t", 1, NULL), MUSTER_E_BUSY);
+        assert_true(asked(BOTH) > 1);
+        raw_do(master.redis, "SCRIPT KILL");
+        redisReply *killed;
+        assert_int_equal(redisGetReply(busy, (void **)&killed), REDIS_OK);
+        freeReplyObject(killed);
+        enqueue(c, "q");
+        muster_client_free(c);
+    }
+    redisFree(busy);
 }
 
 static void *interrupt_soon(void *client)
@@ -389,7 +474,10 @@ int main(int argc, char **argv)
         live_test(of_several_addresses_a_reader_leaves_that_of_a_demoted_master),
         live_test(of_several_addresses_a_call_that_listens_finds_that_of_the_master),
         live_test(of_several_addresses_the_one_that_refuses_the_login_is_left),
+        live_test(of_several_addresses_the_one_of_a_server_that_hangs_is_left_in_the_time_of_the_call),
+        live_test(a_refused_login_is_the_end_although_nobody_is_at_another_address),
         live_test(a_refusal_by_all_addresses_is_told_at_once),
+        live_test(what_passes_at_one_address_is_waited_for_although_nobody_is_at_another_one),
         live_test(a_lookup_without_an_answer_ends_in_the_time_of_its_caller),
         live_test(whoever_is_freed_while_its_name_is_looked_up_leaves_nothing),
     };

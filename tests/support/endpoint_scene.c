@@ -5,8 +5,14 @@
 #include "endpoint_scene.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 struct endpoint endpoint;
+
+static int port_of(const struct proxy *p)
+{
+    return atoi(p->socket + 1);
+}
 
 int endpoint_scene_begin(void **state)
 {
@@ -14,6 +20,13 @@ int endpoint_scene_begin(void **state)
     redis_server_start(&endpoint.new, &(struct redis_server_options){.tcp = true, .replica_of = &endpoint.old});
     redis_server_await_replicas(&endpoint.old, 1);
     proxy_start_tcp(&endpoint.proxy, redis_server_free_port(), endpoint.old.port);
+    endpoint.url = endpoint.proxy.url;
+    endpoint.is_sentinel = getenv("MUSTER_TEST_SENTINEL") != NULL;
+    if (endpoint.is_sentinel) {
+        proxy_start_tcp(&endpoint.at_new, redis_server_free_port(), endpoint.new.port);
+        fake_server_sentinel(&endpoint.sentinel, port_of(&endpoint.proxy));
+        endpoint.url = endpoint.sentinel.url;
+    }
     int err = scene_begin(state);
     scene_move(*state, &endpoint.old);
     return err;
@@ -22,6 +35,10 @@ int endpoint_scene_begin(void **state)
 int endpoint_scene_end(void **state)
 {
     int err = scene_end(state);
+    if (endpoint.is_sentinel) {
+        fake_server_stop(&endpoint.sentinel);
+        proxy_stop(&endpoint.at_new);
+    }
     proxy_stop(&endpoint.proxy);
     redis_server_remove(&endpoint.new);
     redis_server_remove(&endpoint.old);
@@ -31,13 +48,22 @@ int endpoint_scene_end(void **state)
 /* ---- the failover ---- */
 
 static const char *const turn_names[] = {"plain", "refused", "cut", "deaf"};
-static const char *const after_names[] = {"follows", "is cut off", "lives on", "lives on beside an empty one"};
+static const char *const after_names[] = {"follows", "is cut off", "lives on", "lives on beside an empty one",
+                                          "is another one by now"};
+
+bool endpoint_can_be_seen(enum endpoint_turn turn, enum endpoint_after after)
+{
+    return endpoint.is_sentinel || after < LIVES_ON || turn == CUT || turn == DEAF;
+}
 
 void endpoint_lead(const struct redis_server *server)
 {
     char to[16];
     snprintf(to, sizeof to, ":%d", server->port);
-    proxy_lead(&endpoint.proxy, to);
+    if (endpoint.is_sentinel)
+        fake_server_name(&endpoint.sentinel, port_of(server == &endpoint.old ? &endpoint.proxy : &endpoint.at_new));
+    else
+        proxy_lead(&endpoint.proxy, to);
 }
 
 static void fail_over(struct scene *s, enum endpoint_after after)
@@ -48,6 +74,8 @@ static void fail_over(struct scene *s, enum endpoint_after after)
         raw_do(endpoint.old.redis, "CONFIG SET masteruser nobody masterauth wrong");
     if (after == BESIDE_AN_EMPTY_ONE)
         raw_do(endpoint.new.redis, "FLUSHALL");
+    if (after == IS_ANOTHER)
+        raw_do(endpoint.old.redis, "FLUSHALL");
     if (after < LIVES_ON)
         raw_do(endpoint.old.redis, "REPLICAOF 127.0.0.1 %d", endpoint.new.port);
     endpoint_lead(&endpoint.new);
@@ -68,10 +96,11 @@ static void take_turn(struct scene *s, enum endpoint_turn turn)
         proxy_cut(&endpoint.proxy, turn == CUT ? PROXY_DATA : PROXY_SUBSCRIPTION);
     if (turn != REFUSED)
         return;
-    proxy_refuse(&endpoint.proxy);
+    struct proxy *next = endpoint.is_sentinel ? &endpoint.at_new : &endpoint.proxy;
+    proxy_refuse(next);
     wait_on(s->base, has_no_data, NULL, SOON_MS);
     run_loop(s->base, 300); /* some attempts are made, of which the test cannot know */
-    proxy_accept(&endpoint.proxy);
+    proxy_accept(next);
 }
 
 void endpoint_fail_over(struct scene *s, enum endpoint_turn turn, enum endpoint_after after)
@@ -87,7 +116,7 @@ struct muster_client *endpoint_client(struct scene *s)
 {
     struct muster_client *c;
     assert_ok(muster_client_new(&c, &(struct muster_client_options){.size = sizeof(struct muster_client_options),
-                                                                    .url = endpoint.proxy.url,
+                                                                    .url = endpoint.url,
                                                                     .prefix = s->prefix,
                                                                     .timeout_ms = ENDPOINT_TIMEOUT_MS}));
     return c;

@@ -69,6 +69,49 @@ static void a_refusal_is_the_end_only_when_all_places_refuse_one_after_the_other
     }
 }
 
+/* Of a URL with more than the one name it may be the place that would accept. */
+static void an_address_of_the_name_at_which_nobody_is_does_not_put_the_end_off(void **state)
+{
+    const struct cause refused = {.err = MUSTER_E_DENIED, .rank = CAUSE_TOLD, .addresses = 2},
+                       nobody = {.err = MUSTER_E_CONN, .rank = CAUSE_NOBODY, .addresses = 2},
+                       silent = {.err = MUSTER_E_TIMEOUT, .rank = CAUSE_SILENT, .addresses = 2};
+    (void)state;
+    for (size_t places = 2; places <= 3; places++)
+        for (int refuses_first = 0; refuses_first < 2; refuses_first++) {
+            struct cause most = {.err = MUSTER_OK};
+            cause_note(&most, refuses_first ? &refused : &nobody, places);
+            assert_false(cause_is_final(&most, places));
+            cause_note(&most, refuses_first ? &nobody : &refused, places);
+            assert_int_equal(cause_is_final(&most, places), places == 2);
+        }
+    struct cause most = {.err = MUSTER_OK};
+    for (int i = 0; i < 4; i++)
+        cause_note(&most, &nobody, 2);
+    assert_false(cause_is_final(&most, 2));
+    cause_note(&most, &silent, 2);
+    cause_note(&most, &refused, 2);
+    assert_false(cause_is_final(&most, 2));
+}
+
+/* Of three sentinels the one that is away would lead to the same master. But one that refuses itself says nothing of the
+ * others, and neither does a master that is away. */
+static void a_sentinel_that_is_away_does_not_put_off_that_the_master_refuses(void **state)
+{
+    (void)state;
+    for (int named = 0; named < 2; named++)
+        for (int away = 0; away < 2; away++) {
+            const struct cause refused = {.err = MUSTER_E_DENIED, .rank = CAUSE_TOLD, .is_named = named},
+                               nobody = {.err = MUSTER_E_CONN, .rank = CAUSE_NOBODY, .is_named = away};
+            struct cause most = {.err = MUSTER_OK};
+            cause_note(&most, &nobody, 3);
+            for (int i = 0; i < 2; i++)
+                cause_note(&most, &refused, 3);
+            assert_false(cause_is_final(&most, 3));
+            cause_note(&most, &nobody, 3);
+            assert_int_equal(cause_is_final(&most, 3), named && !away);
+        }
+}
+
 static void what_is_the_same_everywhere_is_the_end_at_once_and_what_passes_never_is(void **state)
 {
     const int final[] = {MUSTER_E_INVALID, MUSTER_E_FORMAT, MUSTER_E_FULL},
@@ -86,6 +129,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(of_one_place_the_last_reason_counts),
         cmocka_unit_test(of_several_places_the_most_telling_one_counts_for_a_round),
         cmocka_unit_test(a_refusal_is_the_end_only_when_all_places_refuse_one_after_the_other),
+        cmocka_unit_test(an_address_of_the_name_at_which_nobody_is_does_not_put_the_end_off),
+        cmocka_unit_test(a_sentinel_that_is_away_does_not_put_off_that_the_master_refuses),
         cmocka_unit_test(what_is_the_same_everywhere_is_the_end_at_once_and_what_passes_never_is),
     };
     return testing_run(tests, NULL, NULL, argc, argv);

@@ -207,6 +207,7 @@ int async_watch_init(struct muster_async *a, const struct url *url)
 void async_watch_clear(struct muster_async *a)
 {
     struct async_watches *all = &a->watches;
+    lookout_free(all->lookout);
     link_free(all->link);
     for (struct async_watch *w = all->all, *next; w; w = next) {
         next = w->next;

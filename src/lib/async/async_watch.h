@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "async/async_call.h"
+#include "redis/lookout.h"
 #include "redis/pair.h"
 
 struct async_watch;
@@ -19,9 +20,10 @@ struct muster_async;
 struct url;
 
 struct async_watches {
-    struct url *url;   /* where the hearing link goes */
-    struct link *link; /* NULL: nobody has waited yet */
-    struct pair pair;  /* it, and the one over which takes go */
+    struct url *url;         /* where the hearing link goes */
+    struct link *link;       /* NULL: nobody has waited yet */
+    struct pair pair;        /* it, and the one over which takes go */
+    struct lookout *lookout; /* the same: where a sentinel says that both must be */
     struct event *pinger;
     struct async_watch *all; /* a queue each */
 };

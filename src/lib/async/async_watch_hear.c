@@ -139,10 +139,17 @@ int async_watch_open_link(struct muster_async *a)
                                                           .silence_ms = a->timeout_ms,
                                                           .callbacks = {on_up, on_down, on_subscribed, on_message},
                                                           .arg = a});
-    if (err != MUSTER_OK)
+    if (err == MUSTER_OK)
+        err = lookout_new(&a->watches.lookout, a->base, a->watches.url,
+                          (struct link *const[]){a->watches.link, a->line.link});
+    if (err != MUSTER_OK) {
+        link_free(a->watches.link);
+        a->watches.link = NULL;
         return err;
+    }
     a->watches.pair = (struct pair){.asks = a->line.link, .hears = a->watches.link};
     link_connect(a->watches.link);
+    lookout_open(a->watches.lookout);
     timer_after_ms(a->watches.pinger, PING_MS);
     return MUSTER_OK;
 }

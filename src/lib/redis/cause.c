@@ -18,9 +18,19 @@ static bool is_refusal(int err)
     return err == MUSTER_E_DENIED || err == MUSTER_E_REDIS;
 }
 
+static size_t refusals_with(const struct cause *most, const struct cause *now, size_t places)
+{
+    const bool leads_there = is_refusal(most->err) && most->is_named && !now->is_named;
+    const bool is_nobody =
+        now->rank == CAUSE_NOBODY && (leads_there || (now->addresses > 0 && now->addresses == places));
+    if (is_refusal(now->err) && now->is_reached)
+        return places;
+    return is_refusal(now->err) || is_nobody ? most->refusals + 1 : 0;
+}
+
 void cause_note(struct cause *most, const struct cause *now, size_t places)
 {
-    const size_t refusals = !is_refusal(now->err) ? 0 : now->is_reached ? places : most->refusals + 1;
+    const size_t refusals = refusals_with(most, now, places);
     bool is_kept = most->err != 0 && now->rank < most->rank && ++most->age < places;
     if (!is_kept) {
         *most = *now;

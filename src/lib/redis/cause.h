@@ -3,7 +3,9 @@
  * Why no connection came about, which of several reasons is told, and when no attempt helps any more. Of several places
  * one may refuse a password while another does not answer: the first is what somebody can mend, whichever came last.
  * And one may refuse what another accepts, while a password or a server is being replaced from place to place: so that
- * is the end only when all of them refuse, one after the other.
+ * is the end only when all of them refuse, one after the other. Where all places are addresses of one name, one at which
+ * nobody is does not put that off: a name often has one of a family on which the server does not listen. Nor does a
+ * sentinel that is away, where the master refuses: it would lead there, too.
  */
 #ifndef CAUSE_H
 #define CAUSE_H
@@ -23,6 +25,8 @@ struct cause {
     int err;
     enum cause_rank rank;
     size_t age;              /* attempts since, which told less */
+    size_t addresses;        /* of the name, of which this was one; 0: it was none, or the only one */
+    bool is_named;           /* it was no place of the URL: a sentinel has named it */
     size_t refusals;         /* of so many places one after the other, up to the last attempt */
     bool is_reached;         /* by the right place, to which the others only lead */
     char why[CAUSE_WHY_MAX]; /* without the place */

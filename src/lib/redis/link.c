@@ -74,7 +74,9 @@ void link_go_to(struct link *l, const struct place_node *node, const char *why)
     bool is_connected = l->state > LINK_DOWN;
     place_go_to(&l->place, node);
     l->is_sent_on = is_connected;
-    if (is_connected)
+    if (link_is_up(l))
+        link_leave(l, why);
+    else if (is_connected && !l->is_leaving)
         link_break(l, MUSTER_E_BUSY, why);
     else if (l->state == LINK_DOWN && !l->is_closed)
         timer_after_ms(l->connector, 0);

@@ -85,7 +85,8 @@ void link_connect(struct link *l);
 /* The other link, which is up, has come to another server: go there, too, if this one is not there. */
 void link_follow(struct link *l, const struct link *other);
 
-/* The server there is the right one: go there at once, and anew if it is there already. The link breaks, E_BUSY. */
+/* The server there is the right one: go there, and anew if it is there already. The link breaks, E_BUSY, at once; or with
+ * `answers_first`, when all is answered. */
 void link_go_to(struct link *l, const struct place_node *node, const char *why);
 /* Where it is, or goes next. */
 const struct place *link_place(const struct link *l);

@@ -4,6 +4,9 @@
  *
  * While there is room for few heavy calls (link.h), those beyond it are held, and everything behind them, so that the
  * order stays. A heavy call for which there is room for one waits until nothing else is under way.
+ *
+ * So are calls while a subscription, or the end of one, is not confirmed. A refusal of it is an error like any other, and
+ * would be taken for the answer to a call behind it.
  */
 #include <muster/error.h>
 #include <stdio.h>
@@ -48,9 +51,11 @@ static void put_last(struct link *l, struct call *call)
     l->n_heavy += call->is_heavy;
 }
 
-/* May it go now, as far as heavy calls are concerned? */
+/* May it go now? */
 static bool is_room(const struct link *l, bool is_heavy)
 {
+    if (l->unconfirmed > 0 || l->ending > 0)
+        return false;
     if (l->room == 0)
         return true;
     if (!is_heavy)
@@ -340,6 +345,7 @@ static void hear_push(struct link *l, const struct redisReply *push)
         if (--l->unconfirmed == 0)
             l->callbacks.subscribed(l->arg);
     }
+    let_go(l);
 }
 
 int link_subscribe(struct link *l, enum wire_channels channels, const char *channel)
@@ -364,6 +370,7 @@ int link_unsubscribe(struct link *l, const char *channel)
     int err = wire_unsubscribe(l->wire, channel);
     if (err != MUSTER_OK)
         return err;
+    link_begin_waiting(l);
     link_io_flush_later(l);
     l->ending++;
     return MUSTER_OK;

@@ -298,7 +298,10 @@ static void on_breaker(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     if (!l->is_break_due)
         return;
-    struct cause cause = {.err = l->break_err, .rank = rank_of(l, l->break_err)};
+    struct cause cause = {.err = l->break_err,
+                          .rank = rank_of(l, l->break_err),
+                          .is_named = place_is_named(&l->place),
+                          .addresses = l->n_addresses > 0 ? l->n_addresses + 1 : 0};
     if (l->break_err == MUSTER_E_DENIED && l->ending > 0) { /* what it was denied is not worth more than a connection */
         l->keeps_channels = true;
         cause.err = MUSTER_E_CONN;

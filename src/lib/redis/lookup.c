@@ -4,7 +4,6 @@
  */
 #include "redis/lookup.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <muster/error.h>
@@ -53,14 +52,10 @@ struct answer {
     char addresses[LOOKUP_ADDRESSES_MAX][ADDRESS_MAX];
 };
 
-static const char *address_text(const struct addrinfo *a, char out[ADDRESS_MAX])
+static bool put_address(const struct addrinfo *a, char out[ADDRESS_MAX])
 {
-    if (a->ai_family == AF_INET)
-        return inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)a->ai_addr)->sin_addr, out, ADDRESS_MAX);
-    if (a->ai_family == AF_INET6)
-        return inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)a->ai_addr)->sin6_addr, out,
-                         ADDRESS_MAX);
-    return NULL;
+    return (a->ai_family == AF_INET || a->ai_family == AF_INET6) &&
+           getnameinfo(a->ai_addr, a->ai_addrlen, out, ADDRESS_MAX, NULL, 0, NI_NUMERICHOST) == 0;
 }
 
 static void find(const struct question *q, struct answer *out)
@@ -72,7 +67,7 @@ static void find(const struct question *q, struct answer *out)
     out->failure = getaddrinfo(q->host, NULL, &hints, &list);
     out->error = errno;
     for (const struct addrinfo *a = out->failure ? NULL : list; a && out->n < LOOKUP_ADDRESSES_MAX; a = a->ai_next)
-        out->n += address_text(a, out->addresses[out->n]) != NULL;
+        out->n += put_address(a, out->addresses[out->n]);
     if (!out->failure)
         freeaddrinfo(list);
 }

@@ -10,11 +10,13 @@
 #ifndef LOOKUP_H
 #define LOOKUP_H
 
+#include <net/if.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#define ADDRESS_MAX INET6_ADDRSTRLEN
+/* Of an IPv6 address with its scope, behind a '%': one of a link leads nowhere without it. */
+#define ADDRESS_MAX (INET6_ADDRSTRLEN + IF_NAMESIZE)
 /* So many addresses of a host are looked at: the first ones. */
 #define LOOKUP_ADDRESSES_MAX 64
 

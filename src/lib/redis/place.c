@@ -68,6 +68,11 @@ struct place_target place_target(const struct place *p)
     return t;
 }
 
+bool place_is_named(const struct place *p)
+{
+    return p->is_sent_on && p->url->kind == URL_SENTINEL;
+}
+
 void place_describe(const struct place *p, char *out, size_t size)
 {
     struct place_target t = place_target(p);

@@ -64,6 +64,9 @@ struct place {
 void place_init(struct place *p, const struct url *url);
 struct place_target place_target(const struct place *p);
 
+/* Is it a master that a sentinel has named? */
+bool place_is_named(const struct place *p);
+
 /* "h:6379", or the path: for people. */
 void place_describe(const struct place *p, char *out, size_t size);
 

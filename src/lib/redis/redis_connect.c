@@ -132,7 +132,7 @@ static bool may_pass(const struct redis *r, int err)
 /* May another address of the same host do? */
 static bool has_next_address(const struct redis *r, int err)
 {
-    return *r->address && r->n_untried > 0 && cause_is_of_one_place(err) && clock_ms() < r->greeted_by_ms;
+    return *r->address && r->n_untried > 0 && cause_is_of_one_place(err) && clock_ms() < r->host_by_ms;
 }
 
 /* Greet what is connected. *goes_on: the server has named another one. */
@@ -146,11 +146,12 @@ static int try_greet(struct redis *r, bool *goes_on)
     return err;
 }
 
-/* May another attempt follow the one that has failed? */
-static bool may_try_again(struct redis *r, int err)
+/* May another attempt follow those that have failed? The last one says little: nobody may be at the last of a host's
+ * addresses, while the server at another one is loading. */
+static bool may_try_again(struct redis *r)
 {
     place_failed(&r->place);
-    return may_pass(r, err) && redis_pause(r);
+    return may_pass(r, r->cause.err) && redis_pause(r);
 }
 
 /* From address to address and from place to place, until one is right. If none is, the most telling cause counts. */
@@ -159,7 +160,7 @@ static int connect_somewhere(struct redis *r)
     for (bool is_there = false;;) {
         bool goes_on = false;
         if (!is_there) {
-            r->greeted_by_ms = clock_in_ms(r->patience_ms);
+            r->host_by_ms = clock_in_ms(r->patience_ms);
             r->tried_since = r->resolver.n_failures;
         }
         int err = redis_check_interrupt(r);
@@ -170,7 +171,7 @@ static int connect_somewhere(struct redis *r)
         if (err == MUSTER_OK || err == MUSTER_E_INTERRUPTED)
             return err;
         is_there = !goes_on && has_next_address(r, err);
-        if (!goes_on && !is_there && !may_try_again(r, err))
+        if (!goes_on && !is_there && !may_try_again(r))
             break;
     }
     redis_error_set(r, "%s", r->cause.text);
@@ -252,7 +253,7 @@ int redis_connect(struct redis *r)
     err = try_greet(r, &goes_on);
     if (err == MUSTER_E_INTERRUPTED)
         return err;
-    return goes_on || (err != MUSTER_OK && may_try_again(r, err)) ? connect_in_time(r) : err;
+    return goes_on || (err != MUSTER_OK && may_try_again(r)) ? connect_in_time(r) : err;
 }
 
 /* ---- the format ---- */

@@ -57,6 +57,7 @@ struct redis {
     bool is_once;                     /* what was refused is not sent again at all */
     bool is_in_order;                 /* what was refused is not sent again behind what was executed */
     int64_t greeted_by_ms;            /* a connection that is being made must be there; 0: none is */
+    int64_t host_by_ms;               /* the same of all addresses of a host together */
     char *root_key;
     int64_t role_due_ms; /* when it is asked again whether it is a master */
     unsigned n_left;     /* connections that were left */
@@ -149,8 +150,8 @@ void redis_follow_listener(struct redis *listener);
 
 /* ---- redis_reach.c ---- */
 
-/* Connect to the place that is next, without a greeting, by `greeted_by_ms`. Of a host's addresses the next one that was
- * not tried yet for this connection. */
+/* Connect to the place that is next, without a greeting, by `host_by_ms`. Of a host's addresses the next one that was not
+ * tried yet for this connection, which has its share of that time, with its greeting. */
 int redis_reach(struct redis *r);
 /* One more attempt has failed, as the error says, at r->address if it is that of a name. */
 void redis_note_cause(struct redis *r, int err, enum cause_rank rank);

@@ -16,7 +16,8 @@ size_t redis_n_places(const struct redis *r)
 void redis_note_cause(struct redis *r, int err, enum cause_rank rank)
 {
     bool is_away = err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT;
-    struct cause now = {.err = err, .rank = is_away ? rank : CAUSE_TOLD};
+    struct cause now = {
+        .err = err, .rank = is_away ? rank : CAUSE_TOLD, .addresses = r->n_addresses > 0 ? r->n_addresses + 1 : 0};
     snprintf(now.text, sizeof now.text, "%s", (r->listens_for ? r->listens_for : r)->error);
     cause_note(&r->cause, &now, redis_n_places(r));
     resolver_note_failure(&r->resolver, r->address);
@@ -31,7 +32,7 @@ static int give_up_place(struct redis *r, int err)
 }
 
 /* One address. */
-static int try_place(struct redis *r, const struct wire_place *place, int64_t until_ms)
+static int try_place(struct redis *r, const struct wire_place *place)
 {
     if (wire_new(&r->wire) != MUSTER_OK) {
         redis_error_set(r, "out of memory");
@@ -50,7 +51,7 @@ static int try_place(struct redis *r, const struct wire_place *place, int64_t un
             redis_leave(r);
             return err;
         }
-        if (!redis_wait(r, until_ms))
+        if (!redis_wait(r, r->greeted_by_ms))
             return give_up_place(r, MUSTER_E_TIMEOUT);
     }
     return MUSTER_OK;
@@ -76,7 +77,7 @@ static int look_up(struct redis *r, const char *host)
         const bool has_ended = lookup_step(l);
         const char *address = resolver_pick(&r->resolver, l, r->tried_since, &r->n_untried);
         int err = redis_check_interrupt(r);
-        int64_t left_ms = r->greeted_by_ms - clock_ms();
+        int64_t left_ms = r->host_by_ms - clock_ms();
         short ready;
         r->n_untried += !has_ended; /* there may be one */
         r->n_addresses = lookup_n(l) > 0 ? lookup_n(l) - 1 : 0;
@@ -101,9 +102,10 @@ static int connect_by_name(struct redis *r, const struct place_target *to)
     int err = look_up(r, to->host);
     if (err != MUSTER_OK)
         return err;
-    const int64_t left_ms = r->greeted_by_ms - clock_ms();
+    const int64_t left_ms = r->host_by_ms - clock_ms();
     const int64_t share_ms = left_ms > 0 ? left_ms / ((int64_t)r->n_untried + 1) : 0;
-    return try_place(r, &(struct wire_place){.address = r->address, .port = to->port}, clock_in_ms(share_ms));
+    r->greeted_by_ms = clock_in_ms(share_ms);
+    return try_place(r, &(struct wire_place){.address = r->address, .port = to->port});
 }
 
 /* What lies in files is read again before each connection. */
@@ -124,13 +126,14 @@ int redis_reach(struct redis *r)
     int err = prepare(r);
     r->n_addresses = r->n_untried = 0;
     r->address[0] = '\0';
+    r->greeted_by_ms = r->host_by_ms;
     if (err != MUSTER_OK) {
         redis_note_cause(r, err, CAUSE_TOLD);
         return err;
     }
     if (to.path)
-        return try_place(r, &(struct wire_place){.path = to.path}, r->greeted_by_ms);
+        return try_place(r, &(struct wire_place){.path = to.path});
     if (resolver_is_address(to.host))
-        return try_place(r, &(struct wire_place){.address = to.host, .port = to.port}, r->greeted_by_ms);
+        return try_place(r, &(struct wire_place){.address = to.host, .port = to.port});
     return connect_by_name(r, &to);
 }

@@ -7,8 +7,10 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -27,6 +29,20 @@ union address {
     struct sockaddr_un local;
 };
 
+/* An IPv6 address, and behind a '%' the link that it is of, by name or number. */
+static bool read_v6(struct sockaddr_in6 *a, const char *text)
+{
+    char address[INET6_ADDRSTRLEN];
+    const size_t len = strcspn(text, "%");
+    if (len >= sizeof address)
+        return false;
+    memcpy(address, text, len);
+    address[len] = '\0';
+    if (text[len] && !(a->sin6_scope_id = if_nametoindex(text + len + 1)))
+        a->sin6_scope_id = (uint32_t)strtoul(text + len + 1, NULL, 10);
+    return inet_pton(AF_INET6, address, &a->sin6_addr) == 1;
+}
+
 /* Its length; 0: it is no address. */
 static socklen_t address_of(union address *a, const struct wire_place *place)
 {
@@ -43,7 +59,7 @@ static socklen_t address_of(union address *a, const struct wire_place *place)
         a->v4.sin_port = htons((uint16_t)place->port);
         return sizeof a->v4;
     }
-    if (inet_pton(AF_INET6, place->address, &a->v6.sin6_addr) == 1) {
+    if (read_v6(&a->v6, place->address)) {
         a->v6.sin6_family = AF_INET6;
         a->v6.sin6_port = htons((uint16_t)place->port);
         return sizeof a->v6;
