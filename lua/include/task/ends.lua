@@ -182,11 +182,15 @@ local function find_obstacle(P, id, after)
   return obstacle_to_wait(P, id, after)
 end
 
--- A job is done here, and goes on to the next queue. For a task, also a unique one, nothing is done, and E_STATE is
--- noted.
+-- Is a process of this set one of a task, also a unique one? Not if the set has a wrong type: nobody knows.
+local function is_task(P, set, token)
+  local task, id = unpack(try('HMGET', set, token, 'j' .. token) or {})
+  return (task or (id and try('HEXISTS', P .. 'job:' .. id, 'unique') == 1)) and true or false
+end
+
+-- A job is done here, and goes on to the next queue. For a task, nothing is done, and E_STATE is noted.
 local function advance(P, ends, queue, token, result, next_queue, delay_ms, ids)
-  local task, id = unpack(redis.call('HMGET', ends.sets .. queue, token, 'j' .. token))
-  if task or (id and try('HEXISTS', P .. 'job:' .. id, 'unique') == 1) then
+  if is_task(P, ends.sets .. queue, token) then
     note_ends(ends, queue, 1, 0, E_STATE)
     return
   end
