@@ -289,7 +289,8 @@ local function give_back_all(P, ends, queue, args, first, n)
 end
 
 -- A process that its worker has given up goes to another one. False, with nothing changed, if that worker cannot have
--- it: it is gone or not fresh, has no hand left, or does not hear. A suspect stays what it is only if it goes back.
+-- it: it is gone or not fresh, has no hand left, or does not hear. A suspect stays what it is only if it goes back. If a
+-- task comes back later, it comes out where it would have here.
 local function move_to(P, queue, token, task, reserved)
   local worker, wanted = reserved[5], reserved[4]
   local free, epoch, hands = free_hands(P, queue, worker)
@@ -302,7 +303,12 @@ local function move_to(P, queue, token, task, reserved)
     if task.suspect == '1' or not hand_found_job(P, queue, worker, epoch, new, task, Jobs.move) then
       return false
     end
-  elseif not hand_task(P, queue, worker, epoch, new, task) then
+  elseif hand_task(P, queue, worker, epoch, new, task) then
+    local key = firsts_key(P, reserved[3], queue)
+    local first = try('HGET', key, token)
+    note_first(P, worker, queue, new, tonumber(first or nil) or score_of(token))
+    try('HDEL', key, token)
+  else
     return false
   end
   redis.call('HINCRBY', P .. 'worker:' .. worker, 'held', 1)
