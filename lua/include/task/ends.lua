@@ -289,8 +289,8 @@ local function give_back_all(P, ends, queue, args, first, n)
 end
 
 -- A process that its worker has given up goes to another one. False, with nothing changed, if that worker cannot have
--- it: it is gone or not fresh, has no hand left, or does not hear. A suspect stays what it is only if it goes back. If a
--- task comes back later, it comes out where it would have here.
+-- it: it is gone or not fresh, has no hand left, or does not hear. A suspect stays what it is only if it goes back. A
+-- task that comes back later comes out where it would have here.
 local function move_to(P, queue, token, task, reserved)
   local worker, wanted = reserved[5], reserved[4]
   local free, epoch, hands = free_hands(P, queue, worker)
