@@ -97,7 +97,7 @@ struct muster_batch_spec {
  * batch has ended may be used again.
  *
  * Returns MUSTER_OK; or, with nothing changed,
- *   MUSTER_E_EXISTS     a batch of this id has not ended
+ *   MUSTER_E_EXISTS     a batch of this id has not ended; or it has, and a job that follows it could not be put yet
  *   MUSTER_E_NOT_FOUND  there is no batch `batch`
  *   MUSTER_E_STATE      the batch `batch` is not open
  *   MUSTER_E_INVALID    an id, a queue, or the ttl; nothing was sent

@@ -4,7 +4,8 @@
     ARGV[1] id     ARGV[2] the batch of which it is a member, ""     ARGV[3] ms after the last member after which it is
       closed if nobody does
     ARGV[4...] fields of the record and their values, pairs: on_<which>, data_<which>
-  Returns {0}; {E_EXISTS, state} if a batch of this id has not ended; {E_NOT_FOUND}, {E_STATE, state} if the other one
+  Returns {0}; {E_EXISTS, state} if a batch of this id has not ended, or has, and a job that follows it could not be put
+  yet: it would be forgotten; {E_NOT_FOUND}, {E_STATE, state} if the other one
   is not there, or is not open; {E_TOO_BIG} if it would be nested too deep; {E_REDIS, key} for a key of the wrong type,
   or a record that cannot be read: nothing was changed. An ended batch of this id makes room.
   Writes the batch's record, and those of its parent. Publishes to the keeper of the timer, and to those who listen.
@@ -24,6 +25,8 @@ elseif not (batches.are_sound(P, id) and has_type('STRLEN', P .. 'token')) then
 elseif old and old.state ~= 'ended' then
   write_again(P .. 'batch:' .. id)
   return {E_EXISTS, old.state}
+elseif old and batches.owes_any(old) then
+  return {E_EXISTS, 'over, but a job that follows it is not put yet'}
 end
 local obstacle, parent
 if parent_id ~= '' then

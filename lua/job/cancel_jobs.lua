@@ -36,17 +36,18 @@ end
 local is_chosen, with_all = ARGV[1] >= '3', ARGV[1] == '1' or ARGV[1] == '4'
 local state_chosen, queue_chosen = unpack(ARGV, 2, 3)
 local meant, ids, named, at = {}, {}, {}, 1
+-- Is a job that was chosen still what was chosen? One of the same id that was put later is not. It is as if it had not
+-- been named: if it waits for one of them, it goes as others that wait, or nothing is changed.
+local function is_still_chosen(id, put)
+  local now = try('HMGET', P .. 'job:' .. id, 'put', 'state', 'queue') or {}
+  return tonumber(now[1] or nil) == tonumber(put)
+    and (state_chosen == '' or state_chosen == now[2]) and (queue_chosen == '' or queue_chosen == now[3])
+end
 for i = is_chosen and 4 or 2, #ARGV, is_chosen and 2 or 1 do
-  if not meant[ARGV[i]] then
-    meant[ARGV[i]], named[ARGV[i]] = true, is_chosen and ARGV[i + 1] or true
+  if not meant[ARGV[i]] and (not is_chosen or is_still_chosen(ARGV[i], ARGV[i + 1])) then
+    meant[ARGV[i]], named[ARGV[i]] = true, true
     ids[#ids + 1] = ARGV[i]
   end
-end
--- Is a job that was chosen still what was chosen? One of the same id that was put later is not.
-local function is_still_chosen(job)
-  local put = named[job.id]
-  return not (is_chosen and put) or (tonumber(try('HGET', P .. 'job:' .. job.id, 'put') or nil) == tonumber(put)
-    and (state_chosen == '' or state_chosen == job.state) and (queue_chosen == '' or queue_chosen == job.queue))
 end
 local jobs, doomed, sound = {}, {}, {}
 local is_idle = next(Jobs.cancelling_lists(P)) == nil -- mostly nobody else is cancelling
@@ -62,7 +63,7 @@ local function is_to_cancel(id)
     return nil
   end
   local job = Jobs.read_head(P, id)
-  if job and job.state ~= 'complete' and is_still_chosen(job) and (is_idle or not Jobs.is_doomed(P, id, job.place)) then
+  if job and job.state ~= 'complete' and (is_idle or not Jobs.is_doomed(P, id, job.place)) then
     jobs[#jobs + 1] = job
     return job.queue, not Jobs.can_take_away(P, job)
   end

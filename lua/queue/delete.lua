@@ -80,12 +80,13 @@ local function forget_failures(left)
   return false
 end
 
--- Returns whether there are more, and how many of the deleted jobs were still to run. Jobs that depend go first: else
--- they would fail because a job that they wait for is deleted too.
+-- Returns whether there are more, and how many of the deleted jobs were still to run. Jobs that depend go first, and of
+-- these the last ones, which mostly wait for those before: else they would fail because a job that they wait for is
+-- deleted too.
 local function forget_jobs()
   local left, waited = JOBS_MAX, 0
   for _, state in ipairs({'depends', 'scheduled', 'held', 'waiting', 'complete', 'recurring'}) do
-    local members = redis.call('ZRANGE', Jobs.index(P, state, queue), 0, left - 1)
+    local members = redis.call(state == 'depends' and 'ZREVRANGE' or 'ZRANGE', Jobs.index(P, state, queue), 0, left - 1)
     for _, member in ipairs(state == 'depends' and members or {}) do
       Jobs.remove_dependencies(P, Jobs.id_of(member))
     end

@@ -66,9 +66,8 @@ local function end_one(name, one)
   if is_lease and has_lapsed(P, queue, token, now) then
     return E_LOST
   end
-  -- A plain task has no record that could keep why it is retried.
-  if kind == 'retry' and one[5] ~= ''
-      and redis.call('HEXISTS', P .. 'processing:' .. worker .. ':' .. queue, token) == 1 then
+  -- What is a task has no record that could keep why it is retried.
+  if kind == 'retry' and one[5] ~= '' and is_task(P, P .. 'processing:' .. worker .. ':' .. queue, token) then
     return E_STATE
   end
   local obstacle = kind == 'next' and obstacle_of(worker, queue, token, one[8])

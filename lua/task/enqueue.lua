@@ -151,6 +151,7 @@ local function enqueue(tasks, waiting)
       more, is_cut = hand_over(P, queue, math.min(now_waiting, room), nil, first)
       now_waiting, given = now_waiting - more, more
     end
+    room = room - given
     if rate then
       use(P, queue, rate, given)
     end
@@ -169,8 +170,8 @@ local function enqueue(tasks, waiting)
   return now_waiting, is_cut
 end
 
--- Tells those who listen that work waits, and the timer's keeper that more is to be handed over, now or when the rate
--- allows it.
+-- Tells those who listen of as much as may be taken, and the timer's keeper that more is to be handed over, now or when
+-- the rate allows it.
 local function say_so(waiting, is_cut)
   local is_worth_saying = waiting > 0 and not settings[1] and (settings[2] or settings[3])
   local is_held_back = rate and waiting > 0 and not settings[1] and rate.room < 1
@@ -185,8 +186,8 @@ local function say_so(waiting, is_cut)
   elseif is_held_back then
     note_due(P, queue, rate.next_ms)
   end
-  if is_worth_saying and is_heard(settings[2], settings[3]) then
-    Takers.announce(P, queue, waiting)
+  if is_worth_saying and room > 0 and is_heard(settings[2], settings[3]) then
+    Takers.announce(P, queue, math.min(waiting, room))
   end
 end
 

@@ -114,8 +114,8 @@ local next_token = 1
 local function reserve(from, to)
   local move = table.concat({tokens[next_token], from.epoch, from.name, to.epoch, to.name}, ':')
   redis.call('ZADD', moves, lapses, move)
-  redis.call('HINCRBY', P .. 'worker:' .. from.name, 'o:' .. queue, 1)
-  redis.call('HINCRBY', P .. 'worker:' .. to.name, 'i:' .. queue, 1)
+  try('HINCRBY', P .. 'worker:' .. from.name, 'o:' .. queue, 1) -- a count that is none stays: a check finds it
+  try('HINCRBY', P .. 'worker:' .. to.name, 'i:' .. queue, 1)
   from.holds, to.holds, to.free = from.holds - 1, to.holds + 1, to.free - 1
   room, next_token = room - 1, next_token + 1
   result[#result + 1] = move

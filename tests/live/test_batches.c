@@ -177,6 +177,24 @@ static void members_that_are_cancelled_or_deleted_have_ended(void **state)
     checked_assert_clean(s);
 }
 
+/* The queue of the followers is damaged when the batch ends. */
+static void an_id_is_not_free_before_what_follows_its_batch_is_put(void **state)
+{
+    struct scene *s = *state;
+    open_batch(s, "b", "");
+    raw_do(s->server->redis, "SET %s:scheduled:f text", s->prefix);
+    close_batch(s, "b");
+    assert_batch(s, "b", "ended 0 0 0 0 0");
+    assert_int_equal(script_does(s, SCRIPT_OPEN_BATCH, "b", "", AN_HOUR, FOLLOWED), MUSTER_E_EXISTS);
+    raw_do(s->server->redis, "DEL %s:scheduled:f", s->prefix);
+    raw_do(s->server->redis, "ZADD %s:ended 0 bb", s->prefix);
+    freeReplyObject(script_call(s, SCRIPT_TAKE, "q", "0", AN_HOUR, "0", ""));
+    assert_followers(s, "b-end b-complete ");
+    open_batch(s, "b", "");
+    assert_batch(s, "b", "open 0 0 0 0 0");
+    close_batch(s, "b");
+}
+
 /* ---- who may come ---- */
 
 static void nobody_joins_a_batch_that_is_not_open(void **state)
@@ -747,6 +765,7 @@ int main(int argc, char **argv)
         batch_test(a_replay_lets_a_batch_end_again_and_puts_what_was_not_put),
         batch_test(a_member_that_goes_on_or_is_retried_has_not_ended),
         batch_test(members_that_are_cancelled_or_deleted_have_ended),
+        batch_test(an_id_is_not_free_before_what_follows_its_batch_is_put),
         batch_test(nobody_joins_a_batch_that_is_not_open),
         batch_test(an_id_may_be_used_again_and_old_members_stay_outside),
         batch_test(a_failed_job_keeps_the_id_that_a_follower_would_have),

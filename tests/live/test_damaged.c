@@ -256,6 +256,50 @@ static void the_job_of_another_process_is_never_too_large(void **state)
     acting_forget(&w);
 }
 
+static int64_t tasks_of(struct scene *s)
+{
+    return raw_int(
+        s->server->redis, "EVAL %s 1 %s:",
+        "local P = KEYS[1] return redis.call('LLEN', P .. 'queues:q') + redis.call('ZCARD', P .. 'waiting:q')"
+        "+ redis.call('HLEN', P .. 'processing:w1:q') + redis.call('HLEN', P .. 'processing:w2:q')",
+        s->prefix);
+}
+
+/* What waits goes to idle workers, or stays: whatever their records say of their hands, and of the limit on the queue. */
+static void hand_over_beside(struct scene *s, const char *field, const char *number, bool has_job)
+{
+    assert_ok(muster_queue_pause(s->client, "q"));
+    raw_do(s->server->redis, "EVAL %s 1 %s: %s %s",
+           "local P = KEYS[1] for _, w in ipairs({'w1', 'w2'}) do redis.call('DEL', P .. 'processing:' .. w .. ':q')"
+           "redis.call('HSET', P .. 'worker:' .. w, 'held', 0, 'hands', 3, 'q:q', 0, ARGV[1], ARGV[2])"
+           "redis.call('ZADD', P .. 'idle:q', 0, w) end redis.call('DEL', P .. 'queues:q') return 0",
+           s->prefix, field, number);
+    scene_enqueue_n(s, "q", "t", 9);
+    if (has_job)
+        assert_ok(script_does(s, SCRIPT_PUT, "q", "", "job", "data", "d"));
+    assert_ok(script_does(s, SCRIPT_RESUME, "q"));
+    assert_int_equal(tasks_of(s), 9 + has_job);
+    if (has_job)
+        assert_ok(script_does(s, SCRIPT_CANCEL_JOBS, "0", "job"));
+}
+
+static void a_number_of_hands_that_is_none_stops_no_hand_over(void **state)
+{
+    static const char *const nonsense[] = {"1.5", "2.25", "1e400", "-1", "nan", "0x2", "text"};
+    struct scene *s = *state;
+    struct acting_worker w[] = {{.id = "w1", .queues = {"q"}, .hands = 3, .hears = true},
+                                {.id = "w2", .queues = {"q"}, .hands = 3, .hears = true}};
+    for (size_t i = 0; i < N_OF(w); i++)
+        acting_start(&w[i], s);
+    for (size_t i = 0; i < N_OF(nonsense); i++)
+        for (int k = 0; k < 4; k++)
+            hand_over_beside(s, k % 2 ? "hands" : "q:q", nonsense[i], k / 2);
+    raw_do(s->server->redis, "DEL %s:marks:w1 %s:marks:w2", s->prefix, s->prefix);
+    hand_over_beside(s, "hands", "3", false);
+    for (size_t i = 0; i < N_OF(w); i++)
+        acting_forget(&w[i]);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +313,7 @@ int main(int argc, char **argv)
         live_test(a_broken_job_is_not_half_forgotten),
         live_test(what_is_no_member_of_a_key_goes_when_it_is_met),
         live_test(the_job_of_another_process_is_never_too_large),
+        live_test(a_number_of_hands_that_is_none_stops_no_hand_over),
     };
     return scene_run(tests, argc, argv);
 }

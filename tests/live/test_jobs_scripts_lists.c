@@ -62,6 +62,27 @@ static void more_jobs_than_one_call_deletes_go_by_several(void **state)
     assert_int_equal(key_size(s, "EXISTS", "names"), 0);
 }
 
+/* Each job waits for the one before it: none of them fails because that one has gone in an earlier call. */
+static void a_chain_that_one_call_does_not_delete_goes_by_several_and_none_fails(void **state)
+{
+    enum { N = 650 };
+    struct scene *s = *state;
+    put(s, "j0");
+    for (int i = 1; i < N; i++) {
+        char id[16], on[16];
+        snprintf(id, sizeof id, "j%d", i);
+        snprintf(on, sizeof on, "j%d", i - 1);
+        put_with(s, id, i % 3 ? "after" : i % 2 ? "after_end" : "after_failure", on);
+    }
+    assert_answer(script_call(s, SCRIPT_DELETE, "q"), 0, 300, 0, 1);
+    assert_int_equal(key_size(s, "EXISTS", "failed:q"), 0);
+    assert_int_equal(key_size(s, "ZCARD", "waiting:q"), 1);
+    assert_answer(script_call(s, SCRIPT_DELETE, "q"), 0, 300, 0, 1);
+    assert_answer(script_call(s, SCRIPT_DELETE, "q"), 0, 50, 0, 0);
+    jobs_sound(s);
+    assert_int_equal(key_size(s, "EXISTS", "names"), 0);
+}
+
 static void failed_jobs_are_replayed_and_dropped_like_tasks(void **state)
 {
     struct scene *s = *state;
@@ -273,6 +294,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         live_test(a_queue_goes_with_its_jobs_in_all_states),
         live_test(more_jobs_than_one_call_deletes_go_by_several),
+        live_test(a_chain_that_one_call_does_not_delete_goes_by_several_and_none_fails),
         live_test(failed_jobs_are_replayed_and_dropped_like_tasks),
         live_test(an_entry_goes_once),
         live_test(tags_are_counted_and_never_drift),

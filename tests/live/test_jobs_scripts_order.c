@@ -225,6 +225,58 @@ static void a_cancel_takes_those_that_wait_along_or_is_refused(void **state)
     assert_int_equal(key_size(s, "ZCARD", "failed:q"), 0);
 }
 
+/* "a" and "b" are chosen by state "waiting" and queue "q"; `change`: what happens to "b" then, before the call comes. So
+ * "b" waits for "a", and is not what was chosen. */
+static void cancel_chosen(struct scene *s, const char *scope, bool is_b_first, void (*change)(struct scene *s),
+                          bool refuses)
+{
+    char put_ms[2][24];
+    const char *ids[] = {"a", "b"};
+    put(s, "a");
+    put(s, "b");
+    for (int i = 0; i < 2; i++)
+        snprintf(put_ms[i], sizeof put_ms[i], "%s", job_field(s, ids[i], "put"));
+    change(s);
+    redisReply *reply = script_call(s, SCRIPT_CANCEL_JOBS, scope, "waiting", "q", ids[is_b_first], put_ms[is_b_first],
+                                    ids[!is_b_first], put_ms[!is_b_first]);
+    if (refuses) {
+        assert_int_equal(script_status(reply), MUSTER_E_STATE);
+        assert_state(s, "a", "waiting");
+        assert_state(s, "b", "depends");
+        reply = script_call(s, SCRIPT_CANCEL_JOBS, "1", "a");
+    }
+    assert_answer(reply, 0, 2, 0, 0);
+    jobs_sound(s);
+    assert_int_equal(key_size(s, "EXISTS", "job:a") + key_size(s, "EXISTS", "job:b"), 0);
+}
+
+static void change_state(struct scene *s)
+{
+    replace_in(s, "q", "b", "after", "a");
+}
+
+static void change_queue(struct scene *s)
+{
+    replace_in(s, "r", "b", "after", "a");
+}
+
+static void change_job(struct scene *s)
+{
+    assert_ok(script_does(s, SCRIPT_CANCEL_JOBS, "0", "b"));
+    put_after(s, "b", "1", "a");
+}
+
+/* It must not wait for what is gone. */
+static void who_is_no_longer_what_was_chosen_and_waits_for_it_goes_along_or_it_is_refused(void **state)
+{
+    void (*const changes[])(struct scene * s) = {change_state, change_queue, change_job};
+    for (size_t i = 0; i < N_OF(changes); i++)
+        for (int is_b_first = 0; is_b_first <= 1; is_b_first++) {
+            cancel_chosen(*state, "3", is_b_first, changes[i], true);
+            cancel_chosen(*state, "4", is_b_first, changes[i], false);
+        }
+}
+
 /* One that runs is gone as well, so nobody waits for it from then on; nor does its process' end matter to anybody. */
 static void nobody_waits_for_a_job_that_was_cancelled_while_it_ran(void **state)
 {
@@ -437,6 +489,7 @@ int main(int argc, char **argv)
         live_test(a_failed_dependency_is_waited_for_until_it_is_replayed),
         live_test(a_job_that_waits_for_a_dropped_one_fails),
         live_test(a_cancel_takes_those_that_wait_along_or_is_refused),
+        live_test(who_is_no_longer_what_was_chosen_and_waits_for_it_goes_along_or_it_is_refused),
         live_test(nobody_waits_for_a_job_that_was_cancelled_while_it_ran),
         live_test(a_job_that_waits_for_one_cancelled_by_its_process_fails),
         live_test(no_job_waits_for_itself),

@@ -307,6 +307,55 @@ static void asleep_he_costs_nothing_until_he_renews(void **state)
     assert_gets(w, "t", WOKEN_MS);
 }
 
+static void assert_costs_nothing(struct scene *s)
+{
+    int64_t before = redis_server_calls(s->server, "evalsha");
+    run_loop(s->base, 500); /* time enough for thousands of looks */
+    assert_in_range(redis_server_calls(s->server, "evalsha") - before, 0, 10);
+}
+
+static void set_limit(struct scene *s, int64_t n)
+{
+    assert_ok(muster_config_set(s->client, "q", "max_running", &n));
+}
+
+/* Who is told of work that he may not take looks, finds nothing, and waits again. */
+static void at_a_limit_he_costs_nothing_until_there_is_room(void **state)
+{
+    struct scene *s = *state;
+    set_limit(s, 1);
+    scene_enqueue(s, "q", "a");
+    const char *process = take_one(s, "q", "a");
+    scene_enqueue(s, "q", "b");
+    struct waiter *first = start_asleep(s, "q", 1);
+    assert_costs_nothing(s);
+    struct waiter *second = start_with(scene_client(s), "q", 1, LONG_WAIT);
+    raw_await(s->server->redis, NULL, 2, "ZCARD %s:takers:q", s->prefix);
+    scene_enqueue(s, "q", "c");
+    assert_costs_nothing(s);
+    assert_ok(muster_lease_finish(s->client, process, NULL));
+    assert_gets(first, "b", WOKEN_MS);
+    assert_costs_nothing(s);
+    set_limit(s, 2);
+    assert_gets(second, "c", WOKEN_MS);
+}
+
+static void nor_because_of_what_came_back_into_a_damaged_home(void **state)
+{
+    struct scene *s = *state;
+    scene_enqueue(s, "q", "a");
+    assert_ok(muster_lease_give_back(s->client, take_one(s, "q", "a")));
+    raw_do(s->server->redis, "EVAL %s 2 %s:returned:q %s:home:stranger:q",
+           "local m = redis.call('ZRANGE', KEYS[1], 0, 0)[1] redis.call('SET', KEYS[2], 'text')"
+           "redis.call('DEL', KEYS[1]) redis.call('ZADD', KEYS[1], 1, string.sub(m, 1, 12) .. 'stranger') return 0",
+           s->prefix, s->prefix);
+    struct waiter *w = start_asleep(s, "q", 1);
+    assert_costs_nothing(s);
+    scene_enqueue(s, "q", "t");
+    assert_gets(w, "t", WOKEN_MS);
+    raw_do(s->server->redis, "DEL %s:returned:q %s:home:-:q %s:home:stranger:q", s->prefix, s->prefix, s->prefix);
+}
+
 /* However many messages come, he looks, and once for all that have come. */
 static void a_flood_of_messages_is_not_a_flood_of_takes(void **state)
 {
@@ -472,6 +521,8 @@ int main(int argc, char **argv)
         live_test(many_waiters_cost_few_scripts),
         live_test(he_waits_as_long_as_he_said),
         live_test(asleep_he_costs_nothing_until_he_renews),
+        live_test(at_a_limit_he_costs_nothing_until_there_is_room),
+        live_test(nor_because_of_what_came_back_into_a_damaged_home),
         live_test(a_flood_of_messages_is_not_a_flood_of_takes),
         live_test(a_killed_listener_is_replaced),
         live_test(a_killed_data_connection_is_replaced),

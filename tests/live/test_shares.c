@@ -10,7 +10,9 @@
 #include "live_worker.h"
 #include "protocol/lua_scripts.h"
 #include "proxy.h"
+#include "script_call.h"
 #include "slow.h"
+#include "taken.h"
 
 #define TTL_MS slow_ms(900)
 #define CREW_MAX 16
@@ -499,6 +501,66 @@ static void a_job_that_moves_says_so_in_its_history(void **state)
     assert_int_equal(n, 1);
 }
 
+/* ---- what comes back later ---- */
+
+/* The task goes from one to the other, as if it had been reserved for that one. */
+static void move(struct acting_worker *from, struct acting_worker *to, const char *task)
+{
+    struct scene *s = from->scene;
+    char *token = raw_string(s->server->redis, "EVAL %s 1 %s:processing:%s:q %s",
+                             "local all = redis.call('HGETALL', KEYS[1]) for i = 2, #all, 2 do "
+                             "if all[i] == ARGV[1] then return all[i - 1] end end return ''",
+                             s->prefix, from->id, task);
+    char reservation[128];
+    snprintf(reservation, sizeof reservation, "%s:%s:%s:%s:%s", token, from->epoch, from->id, to->epoch, to->id);
+    raw_do(s->server->redis, "ZADD %s:moves:q +inf %s", s->prefix, reservation);
+    acting_say(from, "move", "q", token, reservation);
+    assert_int_equal(raw_int(s->server->redis, "HEXISTS %s:processing:%s:q %s", s->prefix, from->id, token), 0);
+    assert_int_equal(raw_int(s->server->redis, "EXISTS %s:returned:q", s->prefix), 0);
+    free(token);
+}
+
+static void assert_in_order(struct scene *s)
+{
+    for (int i = 0; i < 4; i++) {
+        char task[8];
+        snprintf(task, sizeof task, "t%d", i);
+        take_one(s, "q", task);
+    }
+}
+
+/* However often it moved or came back before, it comes out in the order in which it was taken first. */
+static void what_moved_comes_back_in_the_order_of_its_first_take(void **state)
+{
+    struct scene *s = *state;
+    struct acting_worker from = {.id = "from", .queues = {"q"}, .hands = 4, .hears = true},
+                         to = {.id = "to", .queues = {"q"}, .hands = 2, .hears = true},
+                         last = {.id = "last", .queues = {"q"}, .hands = 1, .hears = true};
+    scene_enqueue_n(s, "q", "t", 4);
+    acting_start(&from, s);
+    acting_take(&from);
+    acting_start(&to, s);
+    move(&from, &to, "t1");
+    assert_int_equal(acting_stop(&to), MUSTER_OK);
+    acting_start(&last, s);
+    freeReplyObject(acting_turn(&last, NULL));
+    move(&last, &from, "t1");
+    assert_int_equal(acting_stop(&last), MUSTER_OK);
+    acting_forget(&to);
+    acting_start(&to, s);
+    move(&from, &to, "t0");
+    move(&from, &to, "t2");
+    assert_int_equal(acting_stop(&to), MUSTER_OK);
+    assert_int_equal(acting_stop(&from), MUSTER_OK);
+    assert_in_order(s);
+    assert_int_equal(raw_int(s->server->redis, "EXISTS %s:firsts:from:q %s:firsts:to:q %s:firsts:last:q", s->prefix,
+                             s->prefix, s->prefix),
+                     0);
+    acting_forget(&from);
+    acting_forget(&to);
+    acting_forget(&last);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -519,6 +581,7 @@ int main(int argc, char **argv)
         live_test(a_cancelled_process_does_not_move),
         live_test(an_answer_about_a_queue_that_was_left_is_not_that_of_the_one_served_again),
         live_test(a_job_that_moves_says_so_in_its_history),
+        live_test(what_moved_comes_back_in_the_order_of_its_first_take),
     };
     return scene_run(tests, argc, argv);
 }

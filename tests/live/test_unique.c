@@ -279,6 +279,44 @@ static void it_is_retried_as_often_as_its_handler_says(void **state)
     assert_nothing_stays(s);
 }
 
+/* Its lease lapses: so it is a suspect, which is taken alone. */
+static void let_lapse(struct scene *s)
+{
+    char *process = strdup(take_one(s, "q", "t"));
+    const struct muster_extend_options soon = {.size = sizeof soon, .lease_ms = 1};
+    assert_ok(muster_lease_extend(s->client, process, &soon));
+    await_server_ms(s, server_now_ms(s) + 2);
+    assert_err(muster_lease_finish(s->client, process, NULL), MUSTER_E_LOST);
+    free(process);
+}
+
+/* As that of any task: its next process begins anew. */
+static void a_retry_ends_the_suspicion_and_its_deaths_count_no_more(void **state)
+{
+    struct scene *s = *state;
+    put(s, "q", "t");
+    for (int i = 0; i < 10; i++) {
+        let_lapse(s);
+        let_lapse(s);
+        assert_ok(muster_lease_retry(s->client, take_one(s, "q", "t"), i % 2));
+        await_server_ms(s, server_now_ms(s) + 1);
+    }
+    scene_enqueue(s, "q", "u");
+    struct taken taken = {0};
+    assert_ok(muster_lease_take(s->client, "q", 2, MINUTE, 0, taken_add, &taken));
+    assert_int_equal(taken.n, 2);
+}
+
+static void a_retry_cannot_say_why_as_with_any_task(void **state)
+{
+    struct scene *s = *state;
+    put(s, "q", "t");
+    const char *process = take_one(s, "q", "t");
+    assert_err(muster_lease_retry_as(s->client, process, 0, "group", "message"), MUSTER_E_STATE);
+    assert_ok(muster_lease_retry(s->client, process, 0));
+    assert_refused(s, "q", "t", "waiting");
+}
+
 static bool is_delayed(void *arg)
 {
     return queue_row_of(arg, "q").delayed == 1;
@@ -437,6 +475,8 @@ int main(int argc, char **argv)
         live_test(nothing_stays_of_one_that_is_finished),
         live_test(nothing_stays_of_one_that_is_cancelled),
         live_test(it_is_retried_as_often_as_its_handler_says),
+        live_test(a_retry_ends_the_suspicion_and_its_deaths_count_no_more),
+        live_test(a_retry_cannot_say_why_as_with_any_task),
         live_test(a_worker_retries_it_after_the_delay_of_a_task),
         live_test(it_is_no_job_to_those_who_change_jobs),
         live_test(jobs_may_wait_for_it),

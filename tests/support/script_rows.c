@@ -71,6 +71,8 @@ const struct script_row script_rows[] = {
     {CALL("end: several", END, ".lease", "fail", "q", LEASED, "g", "m", "w", "back", "q", "1", HELD, ".lease", "next",
           "q", LEASED_JOB, "1", "bytes", "o", "0", "waiting\n", "w", "done", "q", HELD_JOB),
      .vanish = 1},
+    {CALL("end: several, one of which says why", END, ".lease", "fail", "q", LEASED, "g", "m", "w", "retry", "q",
+          HELD_JOB, "60000", "g", "m")},
     {CALL("extend several", EXTEND, "w", HELD, "q", "", "1", "three quarters", "0", "", ".lease", LEASED, "q", "w",
           HELD_JOB, "q")},
     {CALL("end: too late", END, ".lease", "finish", "q", "1", LEASED), .prepare = script_world_lapse},

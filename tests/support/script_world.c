@@ -186,6 +186,8 @@ void script_world_share(struct script_world *world)
     acting_start(&world->heir, world->s);
     raw_do(world->s->server->redis, "HSET %s:queue:q share 1", world->s->prefix);
     raw_do(world->s->server->redis, "ZADD %s:gaps:q -1 heir", world->s->prefix);
+    raw_do(world->s->server->redis, "HSET %s:worker:heir i:q 0", world->s->prefix);
+    raw_do(world->s->server->redis, "HSET %s:worker:w o:q 0", world->s->prefix);
 }
 
 /* ---- keeping it ---- */

@@ -109,6 +109,15 @@ function Batches.owes(batch, which)
   return batch.state == 'ended' and (which == 'end' or Batches.is_complete(batch))
 end
 
+function Batches.owes_any(batch)
+  for _, which in ipairs(FOLLOWERS) do
+    if Batches.owes(batch, which) then
+      return true
+    end
+  end
+  return false
+end
+
 local function put_follower(P, batch, which)
   local queue = batch['on_' .. which]
   local id = followers_left > 0 and Jobs.can_arrive(P, queue)
@@ -146,10 +155,8 @@ function Batches.trim(P, n)
       return i - 1
     end
     local batch, is_none = Batches.read(P, id)
-    for _, which in ipairs(batch and FOLLOWERS or {}) do
-      if Batches.owes(batch, which) then
-        return i - 1
-      end
+    if batch and Batches.owes_any(batch) then
+      return i - 1
     end
     redis.call('ZREM', P .. 'past', id)
     if batch or is_none then

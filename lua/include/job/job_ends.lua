@@ -203,8 +203,10 @@ local function backoff(job, retried)
   return math.floor(delay - delay * number(own, 'jitter') / 100 * chance)
 end
 
--- A unique task is retried as often as its handlers say, like any task.
+-- A unique task is retried as often as its handlers say, like any task. And as with any, its deaths count no more.
 local function retry_unique(P, job, worker, delay_ms)
+  Jobs.set(job, 'suspect', nil)
+  Jobs.set(job, 'crashes', nil)
   if delay_ms > 0 then
     Jobs.schedule(P, job, now_ms() + math.min(delay_ms, DELAY_MAX_MS), 'retried', '', worker)
   else

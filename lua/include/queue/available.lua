@@ -19,15 +19,18 @@ local function room_under_limit(max_running, running)
   return most > 0 and math.max(0, most - (whole(running) or 0)) or math.huge
 end
 
--- What is left is announced to those who listen, or is due when the rate allows more.
-local function tell_waiting(P, queue, is_listened_to, rate)
+-- What is left is announced to those who listen, or is due when the rate allows more. Nobody is told of what he could
+-- not take: beyond the `room` under the limits, or in homes of a wrong type. He would look, find nothing, wait, and be
+-- told of it again.
+local function tell_waiting(P, queue, is_listened_to, rate, room)
   local left = (rate or is_listened_to) and count_waiting(P, queue) or 0
+  left = left - (Passed.tasks[queue] or 0) - (Passed.jobs[queue] or 0)
   if left > 0 and rate and rate.room < 1 then
     if is_listened_to or (try('ZCARD', P .. 'idle:' .. queue) or 0) > 0 then
       note_due(P, queue, rate.next_ms)
     end
-  elseif left > 0 and is_listened_to then
-    Takers.announce(P, queue, left)
+  elseif left > 0 and room > 0 and is_listened_to then
+    Takers.announce(P, queue, math.min(left, room))
   end
 end
 
@@ -55,6 +58,7 @@ local function hand_over_waiting(P, queue)
     else
       given, is_cut = hand_over(P, queue, math.min(waiting, room))
     end
+    room = room - given
     if is_cut then
       note_due(P, queue, now_ms())
     end
@@ -62,7 +66,7 @@ local function hand_over_waiting(P, queue)
       Rate.use(P, queue, rate, given)
     end
   end
-  tell_waiting(P, queue, is_heard(settings[2], settings[3]), rate)
+  tell_waiting(P, queue, is_heard(settings[2], settings[3]), rate, room)
 end
 
 -- The same for each queue that jobs have moved in.

@@ -182,11 +182,15 @@ local function find_obstacle(P, id, after)
   return obstacle_to_wait(P, id, after)
 end
 
--- A job is done here, and goes on to the next queue. For a task, also a unique one, nothing is done, and E_STATE is
--- noted.
+-- Is a process of this set one of a task, also a unique one? Not if the set has a wrong type: nobody knows.
+local function is_task(P, set, token)
+  local task, id = unpack(try('HMGET', set, token, 'j' .. token) or {})
+  return (task or (id and try('HEXISTS', P .. 'job:' .. id, 'unique') == 1)) and true or false
+end
+
+-- A job is done here, and goes on to the next queue. For a task, nothing is done, and E_STATE is noted.
 local function advance(P, ends, queue, token, result, next_queue, delay_ms, ids)
-  local task, id = unpack(redis.call('HMGET', ends.sets .. queue, token, 'j' .. token))
-  if task or (id and try('HEXISTS', P .. 'job:' .. id, 'unique') == 1) then
+  if is_task(P, ends.sets .. queue, token) then
     note_ends(ends, queue, 1, 0, E_STATE)
     return
   end
@@ -285,7 +289,8 @@ local function give_back_all(P, ends, queue, args, first, n)
 end
 
 -- A process that its worker has given up goes to another one. False, with nothing changed, if that worker cannot have
--- it: it is gone or not fresh, has no hand left, or does not hear. A suspect stays what it is only if it goes back.
+-- it: it is gone or not fresh, has no hand left, or does not hear. A suspect stays what it is only if it goes back. A
+-- task that comes back later comes out where it would have here.
 local function move_to(P, queue, token, task, reserved)
   local worker, wanted = reserved[5], reserved[4]
   local free, epoch, hands = free_hands(P, queue, worker)
@@ -298,7 +303,12 @@ local function move_to(P, queue, token, task, reserved)
     if task.suspect == '1' or not hand_found_job(P, queue, worker, epoch, new, task, Jobs.move) then
       return false
     end
-  elseif not hand_task(P, queue, worker, epoch, new, task) then
+  elseif hand_task(P, queue, worker, epoch, new, task) then
+    local key = firsts_key(P, reserved[3], queue)
+    local first = try('HGET', key, token)
+    note_first(P, worker, queue, new, tonumber(first or nil) or score_of(token))
+    try('HDEL', key, token)
+  else
     return false
   end
   redis.call('HINCRBY', P .. 'worker:' .. worker, 'held', 1)
