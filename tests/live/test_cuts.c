@@ -286,10 +286,10 @@ TRAPS(TRAP_TESTS)
 
 static void messages_lost(void **state)
 {
-    enum { ROUNDS = 20 };
+    enum { LOST = 20 };
     struct bench b;
     bench_start(&b, *state);
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; proxy_count(&b.proxy).lost < LOST; i++) {
         proxy_lose(&b.proxy, 1 + i % 5);
         load(&b);
         a_random_moment(&b, 60);
@@ -297,7 +297,6 @@ static void messages_lost(void **state)
     proxy_lose(&b.proxy, 0);
     assert_back(&b, "single messages lost", now_ms());
     settle(&b, "single messages lost");
-    assert_true(proxy_count(&b.proxy).lost >= ROUNDS);
     bench_stop(&b);
 }
 
