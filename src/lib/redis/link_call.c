@@ -359,9 +359,27 @@ int link_unsubscribe(struct link *l, const char *channel)
     int err = wire_unsubscribe(l->wire, channel);
     if (err != MUSTER_OK)
         return err;
+    link_begin_waiting(l);
     link_io_flush_later(l);
     l->ending++;
     return MUSTER_OK;
+}
+
+static void ignore_reply(const struct redisReply *reply, void *arg)
+{
+    (void)reply, (void)arg;
+}
+
+/* A denial of what is not confirmed yet would be taken for the answer. */
+void link_ping(struct link *l)
+{
+    struct command c = COMMAND_EMPTY;
+    if (!link_is_up(l) || l->unconfirmed > 0 || l->ending > 0)
+        return;
+    command_text(&c, "PING");
+    if (link_call(l, &c, ignore_reply, NULL) != MUSTER_OK)
+        link_break(l, MUSTER_E_NOMEM, "out of memory");
+    command_clear(&c);
 }
 
 /* ---- all that is read while the link is up ---- */

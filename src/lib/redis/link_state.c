@@ -46,7 +46,7 @@ void link_break(struct link *l, int err, const char *why)
 
 static bool is_waiting(const struct link *l)
 {
-    return l->outstanding > 0 || l->unconfirmed > 0 || (l->state > LINK_DOWN && l->state < LINK_UP);
+    return l->outstanding > 0 || l->unconfirmed > 0 || l->ending > 0 || (l->state > LINK_DOWN && l->state < LINK_UP);
 }
 
 void link_begin_waiting(struct link *l)
