@@ -475,6 +475,27 @@ static void threads_call_while_connections_are_cut(void **state)
     proxy_stop(&proxy);
 }
 
+/* Each answer takes longer than it takes until the server's role is asked for again (ROLE_LOOK_MS). */
+static void a_slow_server_is_asked_for_more_than_its_role(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy;
+    struct answers as;
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    answers_open(&as, s, proxy.url, 60000, NULL);
+    answers_enqueue(&as, "q", "t", NULL);
+    answers_await(&as, 1);
+    proxy_delay(&proxy, 600);
+    for (size_t i = 2; i <= 3; i++) {
+        answers_enqueue(&as, "q", "t", NULL);
+        assert_ok(muster_async_wait(as.async, 60000));
+        answers_await(&as, i);
+        assert_err(as.last.err, MUSTER_OK);
+    }
+    answers_close(&as);
+    proxy_stop(&proxy);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -498,6 +519,7 @@ int main(int argc, char **argv)
         live_test(disks_that_the_server_has_not_are_told_and_nothing_is_added),
         live_test(disks_that_are_asked_for_hinder_no_end),
         live_test(threads_call_while_connections_are_cut),
+        live_test(a_slow_server_is_asked_for_more_than_its_role),
     };
     return scene_run(tests, argc, argv);
 }

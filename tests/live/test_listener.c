@@ -392,6 +392,29 @@ static void rights_that_go_meanwhile_are_told(void **state)
     raw_do(s->server->redis, "ACL DELUSER loser");
 }
 
+/* There and back the subscription needs longer than it takes until a sign of life is due. */
+static void a_denial_that_comes_late_is_told_as_what_it_is(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy;
+    struct hearing h;
+    char url[160];
+    raw_do(s->server->redis, "ACL SETUSER late on >pw ~* &* +@all");
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    snprintf(url, sizeof url, "unix://late:pw@%s", proxy.socket);
+    hearing_open(&h, s, url, 60000, NULL);
+    hearing_add(&h, "q", MUSTER_LISTEN_DONE);
+    hearing_await(&h, "ready q", 1);
+    raw_do(s->server->redis, "ACL SETUSER late -subscribe");
+    proxy_delay(&proxy, 3000);
+    hearing_add(&h, "r", MUSTER_LISTEN_DONE);
+    hearing_await_within(&h, "gap r E_DENIED", 1, 60000);
+    hearing_assert(&h, "ready q\ngap q E_DENIED\ngap r E_DENIED\n");
+    hearing_close(&h);
+    proxy_stop(&proxy);
+    raw_do(s->server->redis, "ACL DELUSER late");
+}
+
 /* As the roles of examples/users.acl. */
 static void one_who_may_not_unsubscribe_has_one_gap(void **state)
 {
@@ -636,6 +659,7 @@ int main(int argc, char **argv)
         live_test(listening_that_cannot_begin_says_why_once),
         live_test(listening_begins_at_any_server_of_its_url),
         live_test(rights_that_go_meanwhile_are_told),
+        live_test(a_denial_that_comes_late_is_told_as_what_it_is),
         live_test(one_who_may_not_unsubscribe_has_one_gap),
         live_test(another_format_is_a_gap),
         live_test(beyond_its_bound_events_are_dropped_and_a_gap_tells_so),

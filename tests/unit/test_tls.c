@@ -554,6 +554,42 @@ static void the_systems_authorities_are_read_again_too(void **state)
     tls_context_free(c);
 }
 
+/* As by a client for each request. */
+static enum tls_result try_once(const struct url_tls *o, const struct tls_peer_about *about)
+{
+    struct tls_context *c = NULL;
+    renew(&c, o);
+    enum tls_result r = try_with(c, about);
+    tls_context_free(c);
+    return r;
+}
+
+static void who_is_new_has_what_the_system_has_now(void **state)
+{
+    const struct tls_peer_about server = {.id = &world.server};
+    const struct url_tls o = {.is_on = true};
+    char dir[96], name[96], file[96], link[96];
+    (void)state;
+    put_cert(&world.other_ca, in_dir(file, "system.pem"));
+    assert_int_equal(setenv("SSL_CERT_FILE", file, 1), 0);
+    assert_int_equal(try_once(&o, &server), TLS_FAILED);
+    put_cert(&world.ca, file);
+    assert_int_equal(try_once(&o, &server), TLS_DONE);
+    put_cert(&world.other_ca, file);
+    assert_int_equal(try_once(&o, &server), TLS_FAILED);
+    assert_int_equal(setenv("SSL_CERT_DIR", in_dir(dir, "system"), 1), 0);
+    assert_int_equal(mkdir(dir, 0700), 0);
+    snprintf(name, sizeof name, "system/%08lx.0",
+             X509_NAME_hash_ex(X509_get_subject_name(world.ca.cert), NULL, NULL, NULL));
+    assert_int_equal(symlink("../in_folder.pem", in_dir(link, name)), 0);
+    put_cert(&world.other_ca, in_dir(file, "in_folder.pem"));
+    assert_int_equal(try_once(&o, &server), TLS_FAILED);
+    put_cert(&world.ca, file); /* which the folder does not show */
+    assert_int_equal(try_once(&o, &server), TLS_DONE);
+    assert_int_equal(unsetenv("SSL_CERT_FILE"), 0);
+    assert_int_equal(unsetenv("SSL_CERT_DIR"), 0);
+}
+
 /* ---- what arrives ---- */
 
 static char pattern(size_t at)
@@ -719,6 +755,7 @@ int main(int argc, char **argv)
         tls_test(files_are_read_again_when_they_have_changed),
         tls_test(after_a_failure_they_are_read_again_whatever_has_changed),
         tls_test(the_systems_authorities_are_read_again_too),
+        tls_test(who_is_new_has_what_the_system_has_now),
         tls_test(much_goes_both_ways_over_a_narrow_socket),
         tls_test(a_read_that_is_not_full_leaves_nothing_behind),
         tls_test(an_end_is_told_with_and_without_a_farewell),

@@ -230,9 +230,13 @@ static const struct {
     {"redis+cluster://h?sentinel_user=x", "sentinel_user is for Sentinel only"},
     {"redis+sentinel://h/m?sentinel_password=%00", "sentinel_password has a wrong % escape"},
     {"redis+sentinel://h/m?sentinel_password=a&sentinel_password=b", "sentinel_password twice"},
+    {"rediss://h?tls_insecure=1&tls_ca=x", "tls_ca has no effect"},
+    {"redis://:p@h?password_file=x", "a password in the URL already"},
+    {"redis+sentinel://h/m?sentinel_password=p&sentinel_password_file=x", "a sentinel_password already"},
+    {"unix://:@/s?password_file=x", "a password in the URL already"},
 };
 
-/* What an option may add, or take away. */
+/* What an option may add. */
 static const struct {
     const char *text, *why;
 } incomplete[] = {
@@ -242,10 +246,7 @@ static const struct {
     {"redis+sentinel://p@h/m", "no password"},
     {"rediss://h?tls_cert=x", "no tls_key"},
     {"rediss://h?tls_key=x", "no tls_cert"},
-    {"rediss://h?tls_insecure=1&tls_ca=x", "tls_ca has no effect"},
     {"redis+sentinel://h/m?sentinel_user=x", "no sentinel_password"},
-    {"redis://:p@h?password_file=x", "a password in the URL already"},
-    {"redis+sentinel://h/m?sentinel_password=p&sentinel_password_file=x", "a sentinel_password already"},
 };
 
 static const struct accepted nothing;

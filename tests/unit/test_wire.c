@@ -10,6 +10,7 @@
 #include <hiredis/hiredis.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "redis/guard.h"
+#include "redis/wire_out.h"
 #include "testing.h"
 
 struct pair {
@@ -473,6 +475,27 @@ static void what_the_socket_does_not_take_is_written_later(void **state)
 }
 
 /* SIGPIPE would end this program. */
+/* Something is unsent at any time, never more than LATE commands. */
+static void what_is_sent_leaves_its_room_to_what_is_said(void **state)
+{
+    enum { ROUNDS = 20000, LATE = 64, SIZE = 1000 };
+    struct wire_out o = {0};
+    char text[SIZE] = "";
+    (void)state;
+    for (int i = 0; i < ROUNDS + LATE; i++) {
+        const struct muster_bytes part = {text, SIZE};
+        snprintf(text, sizeof text, "%d", i);
+        assert_ok(wire_out_bytes(&o, &part, 1));
+        assert_int_equal(o.len - o.last, SIZE);
+        if (i < LATE)
+            continue;
+        assert_int_equal(atoi(o.bytes + o.sent), i - LATE);
+        wire_out_forget(&o, SIZE);
+        assert_in_range(o.cap, 1, 8 * LATE * SIZE);
+    }
+    wire_out_clear(&o);
+}
+
 static void a_refusal_is_read_though_nothing_can_be_written(void **state)
 {
     struct pair p = pair_new(0);
@@ -608,6 +631,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_nobody_pushes_is_refused),
         cmocka_unit_test(only_a_whole_reply_or_many_bytes_are_a_sign),
         cmocka_unit_test(what_the_socket_does_not_take_is_written_later),
+        cmocka_unit_test(what_is_sent_leaves_its_room_to_what_is_said),
         cmocka_unit_test(a_refusal_is_read_though_nothing_can_be_written),
         cmocka_unit_test(a_socket_that_was_taken_is_closed_a_borrowed_one_is_not),
         cmocka_unit_test(a_connection_that_is_not_made_says_why),

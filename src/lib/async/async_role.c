@@ -10,6 +10,7 @@ static void on_role(const struct redisReply *reply, void *arg)
 {
     struct muster_async *a = arg;
     a->line.is_looking = false;
+    a->line.role_due_ms = clock_in_ms(ROLE_LOOK_MS); /* from here: the answer may take longer than that */
     if (reply && greeting_is_replica(reply))
         link_leave(a->line.link, LINK_READONLY);
     if (reply)
@@ -22,7 +23,6 @@ void async_role_look(struct muster_async *a)
     struct command c = COMMAND_EMPTY;
     command_text(&c, "HELLO");
     l->is_looking = true;
-    l->role_due_ms = clock_in_ms(ROLE_LOOK_MS);
     if (link_call(l->link, &c, on_role, a) != MUSTER_OK)
         link_break(l->link, MUSTER_E_NOMEM, "out of memory");
     command_clear(&c);

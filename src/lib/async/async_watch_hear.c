@@ -101,21 +101,12 @@ static void on_message(void *arg, const char *channel, struct muster_bytes messa
         hear(w, message);
 }
 
-static void ignore_reply(const struct redisReply *reply, void *arg)
-{
-    (void)reply, (void)arg;
-}
-
 /* It may hear nothing for long. If no answer comes, it is dead, and breaks; or it is at another server than the takes. */
 static void on_pinger(evutil_socket_t fd, short what, void *arg)
 {
     struct muster_async *a = arg;
-    struct command c = COMMAND_EMPTY;
     (void)fd, (void)what;
-    command_text(&c, "PING");
-    if (link_is_up(a->watches.link) && link_call(a->watches.link, &c, ignore_reply, NULL) != MUSTER_OK)
-        link_break(a->watches.link, MUSTER_E_NOMEM, "out of memory");
-    command_clear(&c);
+    link_ping(a->watches.link);
     pair_ask(&a->watches.pair);
     timer_after_ms(a->watches.pinger, PING_MS);
 }

@@ -34,22 +34,13 @@ void listener_links_tell_soon(struct muster_listener *l)
 
 /* ---- ticks ---- */
 
-static void ignore_reply(const struct redisReply *reply, void *arg)
-{
-    (void)reply, (void)arg;
-}
-
-/* If no answer comes, the link breaks. Who hears the ear is asked then, too. */
+/* Who hears the ear is asked then, too. */
 static void ping(struct muster_listener *l)
 {
-    struct command c = COMMAND_EMPTY;
     if (!link_is_up(l->hearing) || clock_ms() - l->pinged_ms < PING_MS)
         return;
     l->pinged_ms = clock_ms();
-    command_text(&c, "PING");
-    if (link_call(l->hearing, &c, ignore_reply, NULL) != MUSTER_OK)
-        link_break(l->hearing, MUSTER_E_NOMEM, "out of memory");
-    command_clear(&c);
+    link_ping(l->hearing);
     pair_ask(&l->pair);
 }
 

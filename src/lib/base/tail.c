@@ -26,22 +26,30 @@ void tail_add(struct tail *t, const char *bytes, size_t len)
 
 /* ---- what a terminal would not show ---- */
 
-/* An escape sequence begins at `at`: what follows it. Colours and moves end with a letter; a window's title with a bell
- * or another escape. */
+/* What begins a text for the terminal, such as a window's title or a link. */
+static const char texts[] = {']', 'P', 'X', '^', '_'};
+
+/* Such a text goes up to a bell, or to an escape with a backslash; or, if neither comes, to the end of its line. */
+static const unsigned char *behind_text(const unsigned char *at, const unsigned char *end)
+{
+    while (at < end && *at != '\a' && *at != 0x1b && *at != '\n')
+        at++;
+    if (end - at > 1 && at[0] == 0x1b && at[1] == '\\')
+        return at + 2;
+    return at < end && *at == '\a' ? at + 1 : at;
+}
+
+/* An escape sequence begins at `at`: what follows it. Colours and moves have a '[', numbers and a letter. The others have
+ * a letter, or some of ' ' to '/' before one: a choice of characters, as `tput sgr0` makes it. */
 static const unsigned char *behind_escape(const unsigned char *at, const unsigned char *end)
 {
-    if (++at >= end)
-        return end;
-    if (*at == '[') {
+    if (++at < end && memchr(texts, *at, sizeof texts))
+        return behind_text(at, end);
+    const unsigned char between = at < end && *at == '[' ? 0x3f : 0x2f;
+    at += between == 0x3f;
+    while (at < end && *at >= 0x20 && *at <= between)
         at++;
-        while (at < end && (*at < 0x40 || *at > 0x7e))
-            at++;
-    } else if (*at == ']') {
-        while (at < end && *at != '\a' && *at != 0x1b)
-            at++;
-        at += at + 1 < end && *at == 0x1b;
-    }
-    return at < end ? at + 1 : end;
+    return at < end && *at >= 0x20 && *at < 0x7f ? at + 1 : at;
 }
 
 /* How many bytes a character of UTF-8 has; 0: it is none. What some terminals obey (U+0080 to U+009F) is none. */

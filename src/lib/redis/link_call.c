@@ -376,6 +376,23 @@ int link_unsubscribe(struct link *l, const char *channel)
     return MUSTER_OK;
 }
 
+static void ignore_reply(const struct redisReply *reply, void *arg)
+{
+    (void)reply, (void)arg;
+}
+
+/* A denial of what is not confirmed yet would be taken for the answer. */
+void link_ping(struct link *l)
+{
+    struct command c = COMMAND_EMPTY;
+    if (!link_is_up(l) || l->unconfirmed > 0 || l->ending > 0)
+        return;
+    command_text(&c, "PING");
+    if (link_call(l, &c, ignore_reply, NULL) != MUSTER_OK)
+        link_break(l, MUSTER_E_NOMEM, "out of memory");
+    command_clear(&c);
+}
+
 /* ---- all that is read while the link is up ---- */
 
 void link_call_hear(struct link *l, const struct redisReply *reply)

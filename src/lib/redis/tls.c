@@ -102,7 +102,8 @@ static enum tls_result result_of(struct tls *t, int returned)
             return TLS_CLOSED;
         break;
     }
-    t->context->has_failed = t->context->has_failed || (!t->is_accepted && (*t->bad_cert || t->is_asked));
+    if (!t->is_accepted && (*t->bad_cert || t->is_asked))
+        tls_context_doubt(t->context);
     tls_words_of_failure(t);
     return TLS_FAILED;
 }

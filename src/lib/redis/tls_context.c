@@ -83,33 +83,53 @@ static void look_at_all(struct stat out[TLS_FILES], const struct url_tls *o)
 
 /* ---- reading ---- */
 
-/* Those of the system are read for all contexts together, and again when one is made anew: they may be hundreds, and
- * take tens of milliseconds. */
-static int trust_system(struct tls_context *c, bool is_anew)
+/* Those of the system are read for all contexts together, because they may be hundreds, and take tens of milliseconds:
+ * for the first one, and for each after they have changed, or a handshake has failed. */
+static struct {
+    pthread_mutex_t mutex;
+    X509_STORE *all;
+    struct stat seen[TLS_SYSTEM_FILES];
+    bool is_doubted;
+} of_system = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+/* Under the mutex. */
+static void read_system(const struct tls_context *c)
 {
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    static X509_STORE *all;
-    pthread_mutex_lock(&mutex);
-    if (is_anew) {
-        X509_STORE_free(all);
-        all = NULL;
+    X509_STORE_free(of_system.all);
+    of_system.all = X509_STORE_new();
+    of_system.is_doubted = false;
+    memcpy(of_system.seen, c->seen, sizeof of_system.seen);
+    if (of_system.all && !X509_STORE_set_default_paths(of_system.all)) {
+        X509_STORE_free(of_system.all);
+        of_system.all = NULL;
     }
-    if (!all && (all = X509_STORE_new()) && !X509_STORE_set_default_paths(all)) {
-        X509_STORE_free(all);
-        all = NULL;
-    }
-    if (all)
-        SSL_CTX_set1_cert_store(c->ssl, all);
-    bool is_good = all != NULL;
-    pthread_mutex_unlock(&mutex);
+}
+
+static int trust_system(struct tls_context *c)
+{
+    pthread_mutex_lock(&of_system.mutex);
+    if (!of_system.all || of_system.is_doubted || memcmp(of_system.seen, c->seen, sizeof of_system.seen) != 0)
+        read_system(c);
+    bool is_good = of_system.all != NULL;
+    if (is_good)
+        SSL_CTX_set1_cert_store(c->ssl, of_system.all);
+    pthread_mutex_unlock(&of_system.mutex);
     return is_good ? MUSTER_OK : MUSTER_E_NOMEM;
 }
 
-static int trust(struct tls_context *c, const char *ca, bool is_anew, const struct words *why)
+void tls_context_doubt(struct tls_context *c)
+{
+    c->has_failed = true;
+    pthread_mutex_lock(&of_system.mutex);
+    of_system.is_doubted = true;
+    pthread_mutex_unlock(&of_system.mutex);
+}
+
+static int trust(struct tls_context *c, const char *ca, const struct words *why)
 {
     bool is_folder = false;
     if (!ca)
-        return trust_system(c, is_anew);
+        return trust_system(c);
     if (check_file("tls_ca", ca, &is_folder, why) != MUSTER_OK)
         return MUSTER_E_INVALID;
     c->has_ca = true;
@@ -163,7 +183,7 @@ static int on_verify(int is_good, X509_STORE_CTX *store)
     return is_good;
 }
 
-static int set_up(struct tls_context *c, const struct url_tls *o, bool is_anew, const struct words *why)
+static int set_up(struct tls_context *c, const struct url_tls *o, const struct words *why)
 {
     c->socket = tls_socket_method();
     c->ssl = SSL_CTX_new(TLS_client_method());
@@ -175,7 +195,7 @@ static int set_up(struct tls_context *c, const struct url_tls *o, bool is_anew, 
     SSL_CTX_set_read_ahead(c->ssl, 1);
     SSL_CTX_set_verify(c->ssl, o->is_insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, on_verify);
     c->is_insecure = o->is_insecure;
-    int err = o->is_insecure ? MUSTER_OK : trust(c, o->ca, is_anew, why);
+    int err = o->is_insecure ? MUSTER_OK : trust(c, o->ca, why);
     return err == MUSTER_OK ? show_certificate(c, o, why) : err;
 }
 
@@ -190,7 +210,7 @@ static int make(struct tls_context **out, const struct url_tls *o, bool is_anew,
     struct tls_context *c = calloc(1, sizeof *c);
     if (c)
         look_at_all(c->seen, o);
-    int err = c ? set_up(c, o, is_anew, &words) : MUSTER_E_NOMEM;
+    int err = c ? set_up(c, o, &words) : MUSTER_E_NOMEM;
     ERR_clear_error();
     if (err != MUSTER_OK) {
         tls_context_free(c);

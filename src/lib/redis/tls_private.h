@@ -12,6 +12,7 @@
 
 #define TLS_WHY_MAX 400
 #define TLS_FILES 4
+#define TLS_SYSTEM_FILES 2 /* the first of them */
 
 struct tls_context {
     SSL_CTX *ssl;
@@ -36,6 +37,9 @@ struct tls {
     char bad_cert[TLS_WHY_MAX]; /* why the server's certificate is not accepted */
     char why[TLS_WHY_MAX];
 };
+
+/* A handshake has failed, maybe for what was read: it is read again for the next connection. */
+void tls_context_doubt(struct tls_context *c);
 
 BIO_METHOD *tls_socket_method(void);
 BIO *tls_socket_new(struct tls *t);

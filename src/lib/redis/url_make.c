@@ -50,10 +50,6 @@ static const char *apply_login(struct url *out, const struct url_options *o)
 
 static const char *check_together(const struct url *url)
 {
-    if (url->password && url->password_file)
-        return "there is a password in the URL already, or beside it: leave it out, or password_file";
-    if (url->sentinel_password && url->sentinel_password_file)
-        return "there is a sentinel_password already: leave it out, or sentinel_password_file";
     if (url->user && !url->password && !url->password_file)
         return "there is a user but no password: redis://user:password@host";
     if (url->sentinel_user && !url->sentinel_password && !url->sentinel_password_file)
@@ -62,9 +58,7 @@ static const char *check_together(const struct url *url)
         return url->tls.cert ? "there is a tls_cert but no tls_key" : "there is a tls_key but no tls_cert";
     if (url->tls.server_name && strlen(url->tls.server_name) > URL_HOST_MAX)
         return "tls_server_name is too long";
-    if (url->tls.is_insecure && url->tls.ca)
-        return "tls_ca has no effect with tls_insecure, which verifies nothing";
-    return NULL;
+    return url_parse_conflict(url);
 }
 
 static const char *apply_options(struct url *out, const struct url_options *o)

@@ -179,6 +179,17 @@ static const char *parse_socket(struct url *url, const char **text, const struct
     return strlen(url->path) > UNIX_PATH_MAX_LEN ? "the URL's path is too long for a Unix socket" : NULL;
 }
 
+const char *url_parse_conflict(const struct url *url)
+{
+    if (url->password && url->password_file)
+        return "there is a password in the URL already, or beside it: leave it out, or password_file";
+    if (url->sentinel_password && url->sentinel_password_file)
+        return "there is a sentinel_password already: leave it out, or sentinel_password_file";
+    if (url->tls.is_insecure && url->tls.ca)
+        return "tls_ca has no effect with tls_insecure, which verifies nothing";
+    return NULL;
+}
+
 /* What each part may be beside the others. */
 static const char *check(const struct url *url, const struct scheme *s)
 {
@@ -190,7 +201,7 @@ static const char *check(const struct url *url, const struct scheme *s)
             return "the URL's master has a character that no name can have";
     if (url->kind == URL_CLUSTER && url->db != 0)
         return "a cluster has no database but 0: leave it out of the URL";
-    return NULL;
+    return url_parse_conflict(url);
 }
 
 const char *url_parse_text(struct url *out, const char *text)

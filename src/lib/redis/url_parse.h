@@ -9,5 +9,7 @@
 
 /* Why it is refused, or NULL. `out` is empty before; on a failure it holds what was read, to be cleared. */
 const char *url_parse_text(struct url *out, const char *text);
+/* What cannot be beside what else, whatever an option adds: why, or NULL. */
+const char *url_parse_conflict(const struct url *url);
 
 #endif

@@ -20,8 +20,19 @@ void wire_out_clear(struct wire_out *o)
     *o = (struct wire_out){0};
 }
 
+/* Who says more before all is sent, again and again, needs no more room than what is unsent at a time. */
+static void move_up(struct wire_out *o)
+{
+    o->len -= o->sent;
+    memmove(o->bytes, o->bytes + o->sent, o->len);
+    o->sent = 0;
+    o->last = o->len;
+}
+
 static int make_room(struct wire_out *o, size_t more)
 {
+    if (more > o->cap - o->len && o->sent > 0 && o->sent >= o->len - o->sent)
+        move_up(o);
     if (more <= o->cap - o->len)
         return MUSTER_OK;
     size_t cap = o->cap ? o->cap : FIRST;
