@@ -233,6 +233,16 @@ static bool wait_for_more(const struct listening *l, int64_t until_ms, const sig
     return true;
 }
 
+static int time_is_over(const struct listening *l)
+{
+    for (size_t i = 0; i < l->call->n_operands && !l->has_begun; i++)
+        if (!l->is_ready[i])
+            complain_refusal(l->call, muster_err_name(MUSTER_E_TIMEOUT),
+                             "the time was over before it listened to the queue '%s': give it longer with --timeout",
+                             l->call->operands[i]);
+    return EXIT_TIMEOUT;
+}
+
 static int listen(struct listening *l)
 {
     const int64_t wait_ms = opt_wait_ms(&l->call->common[OPT_TIMEOUT], -1);
@@ -246,7 +256,7 @@ static int listen(struct listening *l)
     }
     while (!l->is_over && !is_stopped) {
         if (!wait_for_more(l, until_ms, &stops))
-            return EXIT_TIMEOUT;
+            return time_is_over(l);
         take(l);
     }
     return l->code;
