@@ -39,7 +39,7 @@ static void a_worker_follows(struct scene *s, enum endpoint_turn turn, enum endp
 static void enqueued_at_once_it_runs_once(struct scene *s, void (*enqueue)(struct scene *s))
 {
     live_worker_idle(
-        s, &(struct worker_spec){.id = "w", .url = endpoint.proxy.url, .ttl_ms = LONG_TTL_MS, .queues = {{"q", 0}}});
+        s, &(struct worker_spec){.id = "w", .url = endpoint.url, .ttl_ms = LONG_TTL_MS, .queues = {{"q", 0}}});
     endpoint_fail_over(s, PLAIN, FOLLOWS);
     enqueue(s);
     wait_on(s->base, endpoint_hears_at_the_new_one, NULL, SOON_MS);
