@@ -24,7 +24,8 @@
 #include <unistd.h>
 
 #define LOOK_S 2
-#define IDLE_S 120
+/* A sound test may wait for a ttl that is as long as the machine is slow. */
+#define IDLE_S 300
 #define IDLE_CPU_S 1.0
 #define CLOCK_S 3000
 /* What the death of its parent ends, or an end that it was told, takes a moment: in turns, since a starved machine needs
