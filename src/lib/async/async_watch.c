@@ -58,7 +58,7 @@ void async_watch_wake(struct async_watch *w, struct async_sleeper **at)
 
 void async_watch_set_timer(struct async_watch *w)
 {
-    int64_t at_ms = w->first ? (w->n_to_come == 0 ? w->look_ms : ASYNC_WATCH_NEVER) : w->idle_ms;
+    int64_t at_ms = w->n_to_come > 0 ? ASYNC_WATCH_NEVER : w->first ? w->look_ms : w->idle_ms;
     for (const struct async_sleeper *s = w->first; s; s = s->next)
         at_ms = least(at_ms, s->wake_ms);
     if (at_ms < ASYNC_WATCH_NEVER)
