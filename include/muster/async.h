@@ -32,7 +32,8 @@
  *   - If Redis answers nothing at all for `timeout_ms`, or the connection breaks, all that was sent and not answered is
  *     answered with E_TIMEOUT or E_CONN: it may or may not have been done. The client connects again by itself.
  *   - What Redis has refused without executing it, for a reason that passes (it is loading, its slot moves, it has no
- *     master), is sent again, until `timeout_ms` after the call was made; then it is E_BUSY.
+ *     master), is sent again, until `timeout_ms` after the call was made, or after Redis began to refuse if that was
+ *     later; then it is E_BUSY. As above, this time begins anew when Redis has executed something in between.
  *
  * A take that waits for work has its `wait_ms` besides.
  *

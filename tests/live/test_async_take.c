@@ -526,6 +526,46 @@ static void a_job_that_redis_does_not_send_is_named_and_the_others_go_on(void **
     raw_do(s->server->redis, "ACL DELUSER u");
 }
 
+#define LOOKS 100
+
+/* A message without names: each of the queues that are waited for is looked at. */
+static void call_all(struct scene *s)
+{
+    raw_do(s->server->redis, "EVAL %s 0 %s %d",
+           "for i = 0, ARGV[2] - 1 do redis.call('PUBLISH', ARGV[1] .. '_w' .. i .. '_work', 'foreign') end", s->prefix,
+           LOOKS);
+}
+
+/* Looks for takes that wait are under way at any time: they are no part of what the program has asked for. */
+static void a_job_that_redis_does_not_send_is_named_beside_takes_that_wait(void **state)
+{
+    static char data[BIG];
+    struct scene *s = *state;
+    struct answers as;
+    char queue[16], url[512];
+    job_put(s, "q", JOB_SPEC(.id = "big", .data = {data, BIG}));
+    snprintf(url, sizeof url, "unix://u:pw@%s", s->server->socket);
+    raw_do(s->server->redis, "CONFIG SET client-output-buffer-limit %s", "normal 1mb 0 0");
+    raw_do(s->server->redis, "ACL SETUSER u on >pw ~* &* +@all -config");
+    answers_open(&as, s, url, LONG_MS, NULL);
+    for (int i = 0; i < LOOKS; i++) {
+        snprintf(queue, sizeof queue, "w%d", i);
+        assert_ok(muster_async_take(as.async, queue, 1, A_MINUTE, A_MINUTE, answers_fn, NULL));
+    }
+    for (int i = 0; i < LOOKS; i++)
+        raw_await(s->server->redis, NULL, 1, "ZCARD %s:takers:w%d", s->prefix, i);
+    assert_ok(muster_async_job(as.async, "big", answers_fn, NULL));
+    for (const int64_t until_ms = now_ms() + SOON_MS; as.n == 0 && now_ms() < until_ms;) {
+        call_all(s);
+        muster_async_dispatch(as.async, 0);
+    }
+    assert_int_equal(as.n, 1);
+    assert_err(as.last.err, MUSTER_E_TOO_BIG);
+    answers_close(&as);
+    raw_do(s->server->redis, "CONFIG SET client-output-buffer-limit %s", "normal 0 0 0");
+    raw_do(s->server->redis, "ACL DELUSER u");
+}
+
 static void a_queue_is_counted(void **state)
 {
     struct scene *s = *state;
@@ -591,6 +631,7 @@ int main(int argc, char **argv)
         live_test(a_job_is_looked_at),
         live_test(a_record_that_is_none_is_named),
         live_test(a_job_that_redis_does_not_send_is_named_and_the_others_go_on),
+        live_test(a_job_that_redis_does_not_send_is_named_beside_takes_that_wait),
         live_test(a_queue_is_counted),
         live_test(one_who_may_only_look_is_not_asked_for_more),
     };

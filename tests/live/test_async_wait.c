@@ -330,10 +330,13 @@ static void a_client_is_freed_while_takes_wait(void **state)
 
 static void a_queue_for_which_nobody_waits_is_left(void **state)
 {
+    static const char *const others[] = {"a", "qq", "z"};
     struct scene *s = *state;
     struct answers as;
-    struct waiter w;
+    struct waiter w, of_others[N_OF(others)];
     answers_open(&as, s, NULL, 0, NULL);
+    for (size_t i = 0; i < N_OF(others); i++)
+        wait_for_work(&as, others[i], AN_HOUR, &of_others[i]);
     wait_for_work(&as, "q", 100, &w);
     answers_await(&as, 1);
     wait_until(is_unheard, s, 30000);
@@ -341,6 +344,10 @@ static void a_queue_for_which_nobody_waits_is_left(void **state)
     await_takers(s, "q", 1);
     scene_enqueue(s, "q", "t");
     assert_got(&as, &w, 2, "t");
+    for (size_t i = 0; i < N_OF(others); i++) {
+        scene_enqueue(s, others[i], others[i]);
+        assert_got(&as, &of_others[i], 3 + i, others[i]);
+    }
     answers_close(&as);
 }
 

@@ -169,6 +169,7 @@ static void start(struct fake_server *f, struct pool *p)
         run(p);
     close(fd);
     f->port = atoi(strrchr(f->url, ':') + 1);
+    f->names = p->names;
 }
 
 void fake_server_start(struct fake_server *f, const char *answer)

@@ -109,6 +109,8 @@ static void a_number_may_come_as_text(void **state)
         {TEXT(""), otherwise},
         {TEXT("x"), otherwise},
         {TEXT("5x"), otherwise},
+        {TEXT("1.5e+18"), otherwise},
+        {TEXT("1.x"), otherwise},
         {TEXT("inf"), otherwise},
         {TEXT("5 "), otherwise},
         {ERROR("5"), otherwise},

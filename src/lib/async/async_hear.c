@@ -108,12 +108,31 @@ static void add_run(struct async_list *list, struct async_call *call)
     }
 }
 
+/* For a reason that passes? Since when Redis refuses is noted: it may execute what reads while it refuses what writes. */
+static bool is_refused(const struct async_call *call, const struct redisReply *reply)
+{
+    int64_t *since_ms = &call->async->line.refused_since_ms[call->kind->writes];
+    const bool is = reply_is_passing(reply);
+    if (!is)
+        *since_ms = 0;
+    else if (*since_ms == 0)
+        *since_ms = clock_ms();
+    return is;
+}
+
+/* A call that waited behind others for longer than its time has this time from when Redis began to refuse. */
+static bool has_time(const struct async_call *call)
+{
+    const int64_t since_ms = call->async->line.refused_since_ms[call->kind->writes];
+    const int64_t from_ms = call->made_ms > since_ms ? call->made_ms : since_ms;
+    return call->kind->is_own || clock_ms() - from_ms < call->async->timeout_ms;
+}
+
 bool async_hear_reply(struct async_call *call, size_t bytes, const struct redisReply *reply)
 {
     struct muster_async *a = call->async;
     struct async_line *l = &a->line;
-    const bool is_in_time = call->kind->is_own || clock_ms() - call->made_ms < a->timeout_ms;
-    const bool comes_again = reply ? reply_is_passing(reply) && is_in_time : call->kind->is_own;
+    const bool comes_again = reply ? is_refused(call, reply) && has_time(call) : call->kind->is_own;
     l->n_sent--;
     l->sent_bytes -= bytes;
     async_line_go_on(a);

@@ -35,16 +35,17 @@ struct async_line {
     bool is_asking;            /* such a question is under way */
     enum async_claim claim;
     struct confirm confirm;
-    int64_t down_since_ms;  /* since when nothing was executed, because of the connection; 0: something was */
-    bool was_up;            /* since it was down last */
-    int64_t role_due_ms;    /* when it is asked again whether it is a master */
-    bool is_looking;        /* it is being asked; nothing is sent meanwhile */
-    bool is_closing;        /* nothing but the client's own calls is sent */
-    struct event *turn_end; /* sends, and hands over the answers */
-    struct event *pauser;   /* before what was refused is sent again */
-    struct event *returner; /* before those of `later` are sent */
-    struct event *expirer;  /* calls that wait for a connection */
-    struct event *closer;   /* it is closed now, whatever is still to be said */
+    int64_t down_since_ms;       /* since when nothing was executed, because of the connection; 0: something was */
+    bool was_up;                 /* since it was down last */
+    int64_t refused_since_ms[2]; /* since when all that reads, and all that writes, is refused; 0: it is not */
+    int64_t role_due_ms;         /* when it is asked again whether it is a master */
+    bool is_looking;             /* it is being asked; nothing is sent meanwhile */
+    bool is_closing;             /* nothing but the client's own calls is sent */
+    struct event *turn_end;      /* sends, and hands over the answers */
+    struct event *pauser;        /* before what was refused is sent again */
+    struct event *returner;      /* before those of `later` are sent */
+    struct event *expirer;       /* calls that wait for a connection */
+    struct event *closer;        /* it is closed now, whatever is still to be said */
 };
 
 /* ---- async_line.c ---- */

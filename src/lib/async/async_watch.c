@@ -58,7 +58,7 @@ void async_watch_wake(struct async_watch *w, struct async_sleeper **at)
 
 void async_watch_set_timer(struct async_watch *w)
 {
-    int64_t at_ms = w->first ? (w->n_to_come == 0 ? w->look_ms : ASYNC_WATCH_NEVER) : w->idle_ms;
+    int64_t at_ms = w->n_to_come > 0 ? ASYNC_WATCH_NEVER : w->first ? w->look_ms : w->idle_ms;
     for (const struct async_sleeper *s = w->first; s; s = s->next)
         at_ms = least(at_ms, s->wake_ms);
     if (at_ms < ASYNC_WATCH_NEVER)
@@ -76,12 +76,30 @@ void async_watch_plan_look(struct async_watch *w, int64_t in_ms)
 
 /* ---- a queue that is watched ---- */
 
+static int compare(const struct async_watch *w, const char *queue, size_t len)
+{
+    int order = strncmp(w->queue, queue, len);
+    return order != 0 ? order : w->queue[len] != '\0';
+}
+
+/* Where it is, or would be. */
+static size_t place_of(const struct async_watches *all, const char *queue, size_t len)
+{
+    size_t from = 0, to = all->n;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (compare(all->all[middle], queue, len) < 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
 struct async_watch *async_watch_find(struct muster_async *a, const char *queue, size_t len)
 {
-    struct async_watch *w = a->watches.all;
-    while (w && (strncmp(w->queue, queue, len) != 0 || w->queue[len]))
-        w = w->next;
-    return w;
+    size_t at = place_of(&a->watches, queue, len);
+    return at < a->watches.n && compare(a->watches.all[at], queue, len) == 0 ? a->watches.all[at] : NULL;
 }
 
 static void free_watch(struct async_watch *w)
@@ -95,14 +113,14 @@ static void free_watch(struct async_watch *w)
 
 static void leave(struct async_watch *w)
 {
-    struct async_watch **at = &w->async->watches.all;
+    struct async_watches *all = &w->async->watches;
+    const size_t at = place_of(all, w->queue, strlen(w->queue));
     char channel[CHANNEL_MAX];
     key_channel(channel, w->async->root.channels, w->queue, CHANNEL_WORK);
     if (w->is_asked)
-        (void)link_unsubscribe(w->async->watches.link, channel);
-    while (*at != w)
-        at = &(*at)->next;
-    *at = w->next;
+        (void)link_unsubscribe(all->link, channel);
+    memmove(all->all + at, all->all + at + 1, (all->n - at - 1) * sizeof *all->all);
+    all->n--;
     free_watch(w);
 }
 
@@ -124,10 +142,24 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
         async_watch_set_timer(w);
 }
 
+static bool has_room(struct async_watches *all)
+{
+    if (all->n < all->cap)
+        return true;
+    const size_t cap = all->cap ? 2 * all->cap : 16;
+    struct async_watch **more = realloc(all->all, cap * sizeof(struct async_watch *));
+    if (!more)
+        return false;
+    all->all = more;
+    all->cap = cap;
+    return true;
+}
+
 static struct async_watch *new_watch(struct muster_async *a, const char *queue)
 {
-    const size_t len = strlen(queue) + 1;
-    struct async_watch *w = calloc(1, sizeof *w + len);
+    struct async_watches *all = &a->watches;
+    const size_t len = strlen(queue) + 1, at = place_of(all, queue, len - 1);
+    struct async_watch *w = has_room(all) ? calloc(1, sizeof *w + len) : NULL;
     if (!w)
         return NULL;
     memcpy(w->queue, queue, len);
@@ -139,8 +171,9 @@ static struct async_watch *new_watch(struct muster_async *a, const char *queue)
         free_watch(w);
         return NULL;
     }
-    w->next = a->watches.all;
-    a->watches.all = w;
+    memmove(all->all + at + 1, all->all + at, (all->n - at) * sizeof *all->all);
+    all->all[at] = w;
+    all->n++;
     return w;
 }
 
@@ -209,10 +242,9 @@ void async_watch_clear(struct muster_async *a)
     struct async_watches *all = &a->watches;
     lookout_free(all->lookout);
     link_free(all->link);
-    for (struct async_watch *w = all->all, *next; w; w = next) {
-        next = w->next;
-        free_watch(w);
-    }
+    for (size_t i = 0; i < all->n; i++)
+        free_watch(all->all[i]);
+    free(all->all);
     if (all->pinger)
         event_free(all->pinger);
     if (all->url)

@@ -25,7 +25,8 @@ struct async_watches {
     struct pair pair;        /* it, and the one over which takes go */
     struct lookout *lookout; /* the same: where a sentinel says that both must be */
     struct event *pinger;
-    struct async_watch *all; /* a queue each */
+    struct async_watch **all; /* a queue each, in their order */
+    size_t n, cap;
 };
 
 int async_watch_init(struct muster_async *a, const struct url *url);

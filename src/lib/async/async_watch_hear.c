@@ -36,8 +36,8 @@ static void on_up(void *arg)
     key_root(root, a->prefix);
     if (pair_subscribe_ear(&a->watches.pair, root) != MUSTER_OK)
         link_break(a->watches.link, MUSTER_E_NOMEM, "out of memory");
-    for (struct async_watch *w = a->watches.all; w; w = w->next)
-        async_watch_subscribe(w);
+    for (size_t i = 0; i < a->watches.n; i++)
+        async_watch_subscribe(a->watches.all[i]);
 }
 
 /* Redis confirms in order. What came before a subscription is found by a take after it. */
@@ -47,7 +47,8 @@ static void on_subscribed(void *arg)
     pair_subscribed(&a->watches.pair, true);
     if (!a->watches.pair.is_here)
         pair_ask(&a->watches.pair);
-    for (struct async_watch *w = a->watches.all; w; w = w->next) {
+    for (size_t i = 0; i < a->watches.n; i++) {
+        struct async_watch *w = a->watches.all[i];
         bool is_new = w->is_asked && !w->is_subscribed;
         w->is_subscribed = w->is_asked;
         w->n_subscribed += is_new;
@@ -63,7 +64,8 @@ static void on_down(void *arg, int err, const char *text)
     struct muster_async *a = arg;
     const bool is_over = link_is_hopeless(a->watches.link);
     pair_subscribed(&a->watches.pair, false);
-    for (struct async_watch *w = a->watches.all; w; w = w->next) {
+    for (size_t i = 0; i < a->watches.n; i++) {
+        struct async_watch *w = a->watches.all[i];
         w->is_asked = w->is_subscribed = false;
         while (is_over && w->first)
             async_hear_failed(async_watch_take_out(w, &w->first), err, text);

@@ -20,11 +20,9 @@ static int64_t least(int64_t a, int64_t b)
 static void look_is_over(struct async_watch *w)
 {
     const bool is_due = w->due_ms >= 0 && w->now_ms >= 0 && w->due_ms <= w->now_ms;
-    if (!w->first)
-        return;
-    if (w->has_failed || w->waiting > 0 || is_due)
+    if (w->first && (w->has_failed || w->waiting > 0 || is_due))
         async_watch_wake(w, &w->first);
-    else if (w->due_ms >= 0 && w->now_ms >= 0)
+    else if (w->first && w->due_ms >= 0 && w->now_ms >= 0)
         w->first->wake_ms = least(w->first->wake_ms, clock_in_ms(w->due_ms - w->now_ms));
     async_watch_set_timer(w);
 }

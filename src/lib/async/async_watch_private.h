@@ -23,7 +23,6 @@ struct async_sleeper {
 
 /* A queue. Times are those of clock_ms(). */
 struct async_watch {
-    struct async_watch *next;
     struct muster_async *async;
     struct async_sleeper *first, **end; /* the one that has waited longest first */
     bool is_asked, is_subscribed;

@@ -100,7 +100,8 @@ long long reply_number(const struct redisReply *r, long long otherwise)
         return otherwise;
     char *end;
     long long number = strtoll(r->str, &end, 10);
-    bool is_number = end > r->str && (*end == '.' || end == r->str + r->len);
+    const size_t fraction = *end == '.' ? 1 + strspn(end + 1, "0123456789") : 0;
+    bool is_number = end > r->str && end + fraction == r->str + r->len;
     return is_number ? number : otherwise;
 }
 
