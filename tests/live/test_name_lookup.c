@@ -273,6 +273,38 @@ static void of_several_addresses_a_call_that_listens_finds_that_of_the_master(vo
     raw_do(other.redis, "REPLICAOF NO ONE");
 }
 
+/* With its link to the new master down it may refuse whatever it is asked, also what only reads, in words of its own. */
+static void of_several_addresses_that_of_a_demoted_master_is_left_that_serves_nothing(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    struct hearing h;
+    scene_move(s, &other);
+    serve(ANSWERS, ANSWERS, OTHER, MASTER);
+    answers_open(&as, s, url, A_MINUTE, NULL);
+    answers_enqueue(&as, "d", "t", NULL);
+    answers_await(&as, 1);
+    hearing_open(&h, s, url, A_MINUTE, NULL);
+    hearing_add(&h, "q", MUSTER_LISTEN_DONE);
+    hearing_await(&h, "ready q", 1);
+    struct live_worker *w =
+        live_worker_idle(s, &(struct worker_spec){.id = "w8", .url = url, .ttl_ms = 1500, .queues = {{"q", 0}}});
+    raw_do(other.redis, "CONFIG SET replica-serve-stale-data no");
+    raw_do(other.redis, "REPLICAOF " NOBODY " %d", other.port);
+    scene_move(s, &master);
+    scene_await_idle(s, "q", "w8");
+    hearing_await(&h, "ready q", 2);
+    answers_enqueue(&as, "d", "t", NULL);
+    answers_await(&as, 2);
+    assert_err(as.last.err, MUSTER_OK);
+    assert_true(raw_int(master.redis, "LLEN %s:queues:d", s->prefix) == 1);
+    answers_close(&as);
+    hearing_close(&h);
+    live_worker_stop(s, w, 0);
+    raw_do(other.redis, "REPLICAOF NO ONE");
+    raw_do(other.redis, "CONFIG SET replica-serve-stale-data yes");
+}
+
 static void of_several_addresses_the_one_that_refuses_the_login_is_left(void **state)
 {
     raw_do(other.redis, "CONFIG SET requirepass secret");
@@ -473,6 +505,7 @@ int main(int argc, char **argv)
         live_test(of_several_addresses_the_one_of_the_master_is_found),
         live_test(of_several_addresses_a_reader_leaves_that_of_a_demoted_master),
         live_test(of_several_addresses_a_call_that_listens_finds_that_of_the_master),
+        live_test(of_several_addresses_that_of_a_demoted_master_is_left_that_serves_nothing),
         live_test(of_several_addresses_the_one_that_refuses_the_login_is_left),
         live_test(of_several_addresses_the_one_of_a_server_that_hangs_is_left_in_the_time_of_the_call),
         live_test(a_refused_login_is_the_end_although_nobody_is_at_another_address),
