@@ -27,7 +27,7 @@
 /* ---- the name service ---- */
 
 enum family { BOTH, V4, V6, FAMILIES };
-enum mode { ANSWERS, FAILS, HANGS };
+enum mode { ANSWERS, ANSWERS_ONCE, FAILS, HANGS };
 
 static struct {
     pthread_mutex_t lock;
@@ -61,11 +61,13 @@ static int answer(enum family family, struct addrinfo **list)
     service.inside++;
     while (service.modes[family] == HANGS)
         pthread_cond_wait(&service.changed, &service.lock);
-    if (service.modes[family] == ANSWERS && family != V6)
+    if (service.modes[family] <= ANSWERS_ONCE && family != V6)
         for (int i = 0; i < ADDRESSES_MAX && service.addresses[i]; i++, failure = 0) {
             *list = make_addrinfo(service.addresses[i]);
             list = &(*list)->ai_next;
         }
+    if (service.modes[family] == ANSWERS_ONCE)
+        service.modes[family] = HANGS;
     service.inside--;
     pthread_mutex_unlock(&service.lock);
     return failure;
@@ -325,6 +327,24 @@ static void of_several_addresses_the_one_of_a_server_that_hangs_is_left_in_the_t
     redis_server_thaw(&other);
 }
 
+/* What the first address refuses, the second one may accept, although it takes long to learn that there is one. */
+static void a_refusal_at_one_address_is_not_the_end_while_the_name_is_looked_up_again(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    scene_move(s, &master);
+    raw_do(other.redis, "CONFIG SET requirepass secret");
+    serve(ANSWERS_ONCE, HANGS, OTHER, MASTER);
+    answers_open(&as, s, url, A_MINUTE, NULL);
+    await_asked(2);
+    answers_enqueue(&as, "e", "t", NULL);
+    serve(ANSWERS, ANSWERS, OTHER, MASTER);
+    answers_await(&as, 1);
+    assert_err(as.last.err, MUSTER_OK);
+    answers_close(&as);
+    raw_do(other.redis, "CONFIG SET requirepass ''");
+}
+
 static bool has_stopped(void *w)
 {
     return ((struct live_worker *)w)->has_stopped;
@@ -508,6 +528,7 @@ int main(int argc, char **argv)
         live_test(of_several_addresses_that_of_a_demoted_master_is_left_that_serves_nothing),
         live_test(of_several_addresses_the_one_that_refuses_the_login_is_left),
         live_test(of_several_addresses_the_one_of_a_server_that_hangs_is_left_in_the_time_of_the_call),
+        live_test(a_refusal_at_one_address_is_not_the_end_while_the_name_is_looked_up_again),
         live_test(a_refused_login_is_the_end_although_nobody_is_at_another_address),
         live_test(a_refusal_by_all_addresses_is_told_at_once),
         live_test(what_passes_at_one_address_is_waited_for_although_nobody_is_at_another_one),
