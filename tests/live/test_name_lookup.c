@@ -312,7 +312,7 @@ static void of_several_addresses_the_one_that_refuses_the_login_is_left(void **s
     raw_do(other.redis, "CONFIG SET requirepass secret");
     serve(ANSWERS, ANSWERS, OTHER, MASTER);
     assert_all_connect(*state, "w5", NULL);
-    raw_do(other.redis, "CONFIG SET requirepass ''");
+    raw_do(other.redis, "CONFIG SET requirepass %s", "");
 }
 
 /* It takes connections, and says nothing. */
@@ -342,7 +342,29 @@ static void a_refusal_at_one_address_is_not_the_end_while_the_name_is_looked_up_
     answers_await(&as, 1);
     assert_err(as.last.err, MUSTER_OK);
     answers_close(&as);
-    raw_do(other.redis, "CONFIG SET requirepass ''");
+    raw_do(other.redis, "CONFIG SET requirepass %s", "");
+}
+
+static void *thaw_soon(void *server)
+{
+    await_asked(2);
+    redis_server_thaw(server);
+    return NULL;
+}
+
+/* Which has only a share of the time at first. */
+static void of_several_addresses_a_server_that_is_slow_has_the_time_that_nobody_needs_at_another_one(void **state)
+{
+    struct scene *s = *state;
+    pthread_t thread;
+    scene_move(s, &master);
+    serve(ANSWERS, ANSWERS, OTHER, NOBODY);
+    struct muster_client *c = client_of(s, 6000);
+    redis_server_freeze(&other);
+    pthread_create(&thread, NULL, thaw_soon, &other);
+    enqueue(c, "q");
+    pthread_join(thread, NULL);
+    muster_client_free(c);
 }
 
 static bool has_stopped(void *w)
@@ -381,7 +403,7 @@ static void a_refused_login_is_the_end_although_nobody_is_at_another_address(voi
     assert_all_are_denied(*state, "w6");
     serve(ANSWERS, ANSWERS, NOBODY, OTHER);
     assert_all_are_denied(*state, "w7");
-    raw_do(other.redis, "CONFIG SET requirepass ''");
+    raw_do(other.redis, "CONFIG SET requirepass %s", "");
 }
 
 static void a_refusal_by_all_addresses_is_told_at_once(void **state)
@@ -528,6 +550,7 @@ int main(int argc, char **argv)
         live_test(of_several_addresses_that_of_a_demoted_master_is_left_that_serves_nothing),
         live_test(of_several_addresses_the_one_that_refuses_the_login_is_left),
         live_test(of_several_addresses_the_one_of_a_server_that_hangs_is_left_in_the_time_of_the_call),
+        live_test(of_several_addresses_a_server_that_is_slow_has_the_time_that_nobody_needs_at_another_one),
         live_test(a_refusal_at_one_address_is_not_the_end_while_the_name_is_looked_up_again),
         live_test(a_refused_login_is_the_end_although_nobody_is_at_another_address),
         live_test(a_refusal_by_all_addresses_is_told_at_once),

@@ -129,10 +129,15 @@ static bool may_pass(const struct redis *r, int err)
     return err == MUSTER_E_BUSY || (is_elsewhere && !cause_is_final(&r->cause, redis_n_places(r)));
 }
 
-/* May another address of the same host do? */
-static bool has_next_address(const struct redis *r, int err)
+/* May another address of the same host do? One that was silent in its share of the time has what the others have left. */
+static bool has_next_address(struct redis *r, int err)
 {
-    return *r->address && r->n_untried > 0 && cause_is_of_one_place(err) && clock_ms() < r->host_by_ms;
+    if (!*r->address || !cause_is_of_one_place(err) || clock_ms() >= r->host_by_ms)
+        return false;
+    bool is_silent = r->n_untried == 0 && r->n_addresses > 0 && r->cause.err == MUSTER_E_TIMEOUT;
+    if (is_silent)
+        r->tried_since = r->resolver.n_failures;
+    return is_silent || r->n_untried > 0;
 }
 
 /* Greet what is connected. *goes_on: the server has named another one. */
