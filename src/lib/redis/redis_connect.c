@@ -123,10 +123,10 @@ bool redis_pause(struct redis *r)
     return true;
 }
 
-static bool may_pass(const struct redis *r, int err)
+/* Is there another place than the one where it goes? For one server that has sent it on: that server. */
+static bool has_another_place(const struct redis *r)
 {
-    bool is_elsewhere = r->url.kind != URL_SINGLE && cause_is_of_one_place(err);
-    return err == MUSTER_E_BUSY || (is_elsewhere && !cause_is_final(&r->cause, redis_n_places(r)));
+    return r->url.kind != URL_SINGLE || r->place.is_sent_on;
 }
 
 /* May another address of the same host do? One that was silent in its share of the time has what the others have left. */
@@ -155,8 +155,11 @@ static int try_greet(struct redis *r, bool *goes_on)
  * addresses, while the server at another one is loading. */
 static bool may_try_again(struct redis *r)
 {
+    const int err = r->cause.err;
+    const bool is_elsewhere = has_another_place(r) && cause_is_of_one_place(err);
     place_failed(&r->place);
-    return may_pass(r, r->cause.err) && redis_pause(r);
+    const bool may_pass = err == MUSTER_E_BUSY || (is_elsewhere && !cause_is_final(&r->cause, redis_n_places(r)));
+    return may_pass && redis_pause(r);
 }
 
 /* From address to address and from place to place, until one is right. If none is, the most telling cause counts. */
@@ -186,7 +189,7 @@ static int connect_somewhere(struct redis *r)
 static int connect_in_time(struct redis *r)
 {
     r->cause = (struct cause){.err = MUSTER_OK};
-    if (r->url.kind != URL_SINGLE)
+    if (has_another_place(r))
         r->patience_ms = r->timeout_ms / SHARES + 1;
     int err = connect_somewhere(r);
     r->patience_ms = r->timeout_ms;
