@@ -277,9 +277,7 @@ int redis_claim_format(struct redis *r)
     struct redisReply *reply;
     if (r->wire && r->is_greeted && r->is_format_known)
         return MUSTER_OK; /* the next call looks whether it is still connected */
-    int err = redis_asked_finish(r);
-    if (err == MUSTER_OK)
-        err = redis_connect(r);
+    int err = redis_open(r);
     if (err != MUSTER_OK || r->is_format_known)
         return err;
     struct command c = COMMAND_EMPTY;
@@ -292,5 +290,5 @@ int redis_claim_format(struct redis *r)
     /* Another program may have been first, with another format. */
     struct greeting g;
     err = greet(r, &g, GREETING_FORMAT);
-    return err == MUSTER_E_BUSY ? redis_connect(r) : err; /* the whole greeting has the look, too */
+    return redis_count(r, err == MUSTER_E_BUSY ? redis_connect(r) : err); /* the whole greeting has the look, too */
 }
