@@ -324,6 +324,12 @@ static void of_several_addresses_the_one_of_a_server_that_hangs_is_left_in_the_t
     struct muster_client *c = client_of(s, 4000);
     enqueue(c, "q");
     muster_client_free(c);
+    struct answers as;
+    answers_open(&as, s, url, 4000, NULL);
+    answers_enqueue(&as, "q", "t", NULL);
+    answers_await(&as, 1);
+    assert_err(as.last.err, MUSTER_OK);
+    answers_close(&as);
     redis_server_thaw(&other);
 }
 

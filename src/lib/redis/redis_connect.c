@@ -109,8 +109,6 @@ static int borrow(struct redis *r)
     return MUSTER_OK;
 }
 
-/* Of several places one that is silent must leave the others their share of the time. */
-#define SHARES 3
 #define PAUSE_MS 20
 #define PAUSE_SPREAD_MS 30
 
@@ -190,7 +188,7 @@ static int connect_in_time(struct redis *r)
 {
     r->cause = (struct cause){.err = MUSTER_OK};
     if (has_another_place(r))
-        r->patience_ms = r->timeout_ms / SHARES + 1;
+        r->patience_ms = r->timeout_ms / PLACE_SHARES + 1;
     int err = connect_somewhere(r);
     r->patience_ms = r->timeout_ms;
     r->greeted_by_ms = 0;
