@@ -15,8 +15,9 @@
  * E_CONN if no server could be reached. Such a call may take up to twice as long.
  *
  * A connection that is refused is E_CONN: at once, if the URL names one server and none of its addresses takes it; where
- * it names several, they are tried in turn until `timeout_ms` is over. A Unix socket on which too many wait for a
- * connection is tried again, too; after that it is E_BUSY.
+ * it names several, or one that has sent the client on to another node of its cluster, they are tried in turn until
+ * `timeout_ms` is over. A Unix socket on which too many wait for a connection is tried again, too; after that it is
+ * E_BUSY.
  *
  * The library installs no signal handlers, and a dead connection raises no SIGPIPE in the program.
  *

@@ -374,6 +374,26 @@ static void what_waits_behind_others_outlives_a_refusal_that_passes(void **state
     proxy_stop(&proxy);
 }
 
+/* As one whose machine is off: the next one has its share of the time of a call. */
+static void of_several_sentinels_a_silent_one_is_left_in_the_time_of_the_call(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server master;
+    struct fake_server silent, there;
+    struct answers as;
+    char url[160];
+    redis_server_start(&master, &(struct redis_server_options){.tcp = true});
+    fake_server_start(&silent, NULL);
+    fake_server_sentinel(&there, master.port);
+    snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d,127.0.0.1:%d/main", silent.port, there.port);
+    answers_open(&as, s, url, 4000, NULL);
+    assert_err(ask_one(&as).err, MUSTER_OK);
+    answers_close(&as);
+    fake_server_stop(&there);
+    fake_server_stop(&silent);
+    redis_server_remove(&master);
+}
+
 /* ---- confirmation ---- */
 
 static void without_a_replica_it_is_there_and_unconfirmed(void **state)
@@ -542,6 +562,7 @@ int main(int argc, char **argv)
         live_test(it_is_busy_if_the_reason_does_not_pass_in_time),
         live_test(what_waits_behind_others_goes_on_over_the_next_connection),
         live_test(what_waits_behind_others_outlives_a_refusal_that_passes),
+        live_test(of_several_sentinels_a_silent_one_is_left_in_the_time_of_the_call),
         live_test(without_a_replica_it_is_there_and_unconfirmed),
         live_test(with_a_replica_each_is_confirmed),
         live_test(disks_that_the_server_has_not_are_told_and_nothing_is_added),

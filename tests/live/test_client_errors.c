@@ -330,6 +330,33 @@ static void the_most_telling_refusal_of_several_places_is_told(void **state)
     close(fd);
 }
 
+/* A sentinel that is away would lead to the same master: nobody tries on for the whole time of the call. */
+static void a_master_that_refuses_the_login_is_told_at_once_although_a_sentinel_is_away(void **state)
+{
+    struct scene *s = *state;
+    char away[64], url[160];
+    int fd = fake_server_refuse(away);
+    struct redis_server own;
+    struct fake_server there;
+    redis_server_start(&own, &(struct redis_server_options){.tcp = true});
+    fake_server_sentinel(&there, own.port);
+    raw_do(own.redis, "CONFIG SET requirepass secret");
+    for (int i = 0; i < 2; i++) {
+        int ports[] = {there.port, atoi(strrchr(away, ':') + 1)};
+        snprintf(url, sizeof url, "redis+sentinel://:wrong@127.0.0.1:%d,127.0.0.1:%d/main", ports[i], ports[!i]);
+        struct muster_client *c = client_of(s, url, SOON_MS / 2);
+        raw_do(own.redis, "CONFIG RESETSTAT");
+        assert_err(muster_task_enqueue(c, "q", "x", 1, NULL), MUSTER_E_DENIED);
+        redisReply *info = raw(own.redis, "INFO errorstats");
+        assert_non_null(strstr(info->str, "errorstat_WRONGPASS:count=1\r\n"));
+        freeReplyObject(info);
+        muster_client_free(c);
+    }
+    fake_server_stop(&there);
+    redis_server_remove(&own);
+    close(fd);
+}
+
 static void nobody_there_is_E_CONN_at_once(void **state)
 {
     struct scene *s = *state;
@@ -473,6 +500,7 @@ int main(int argc, char **argv)
         live_test(an_older_redis_is_refused_in_words),
         live_test(no_control_character_of_a_server_comes_through),
         live_test(the_most_telling_refusal_of_several_places_is_told),
+        live_test(a_master_that_refuses_the_login_is_told_at_once_although_a_sentinel_is_away),
         live_test(a_url_of_a_cluster_is_refused_by_one_server_in_words),
         live_test(a_passing_refusal_of_the_look_at_the_format_is_tried_again),
         live_test(nobody_there_is_E_CONN_at_once),

@@ -67,6 +67,28 @@ static void a_client_does_not_put_into_it(void **state)
     assert_lone_is_empty(&seed);
 }
 
+/* By the URL of one node, which has sent it on to another one. That is gone, and the URL's node has the slot by now. */
+static void a_client_of_one_node_comes_back_to_it_from_one_that_is_gone(void **state)
+{
+    struct scene *s = *state;
+    struct muster_client *c;
+    const int owner = cluster_scene_owner(s), to = (owner + 1) % MASTERS;
+    char url[64];
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d", cluster.nodes[to].port);
+    assert_ok(muster_client_new(&c, &(struct muster_client_options){.size = sizeof(struct muster_client_options),
+                                                                    .url = url,
+                                                                    .prefix = s->prefix}));
+    assert_ok(muster_task_enqueue(c, "q", "one", 3, NULL));
+    cluster_scene_move(s, to);
+    redis_server_kill(&cluster.nodes[owner]);
+    int err = muster_task_enqueue(c, "q", "two", 3, NULL);
+    redis_server_restart(&cluster.nodes[owner]);
+    redis_cluster_await(&cluster);
+    assert_err(err, MUSTER_OK);
+    assert_int_equal(scene_waiting(s, "q"), 2);
+    muster_client_free(c);
+}
+
 static void a_worker_does_not_register_there(void **state)
 {
     struct scene *s = *state;
@@ -137,6 +159,7 @@ static void a_call_that_listens_outlasts_a_move_of_its_slot(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cluster_test(a_client_does_not_put_into_it),
+                                       cluster_test(a_client_of_one_node_comes_back_to_it_from_one_that_is_gone),
                                        cluster_test(a_worker_does_not_register_there),
                                        cluster_test(a_call_that_listens_outlasts_a_move_of_its_slot)};
     return testing_run(tests, cluster_scene_start, cluster_scene_stop, argc, argv);

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "fake_server.h"
 #include "jobs.h"
 #include "live_worker.h"
 #include "proxy.h"
@@ -399,6 +401,31 @@ static void a_client_counts_its_connections_and_what_broke(void **state)
     proxy_stop(&p);
 }
 
+/* What writes has a look at the namespace first: that has no answer then. */
+static void a_client_counts_each_call_for_which_there_is_no_connection(void **state)
+{
+    struct scene *s = *state;
+    struct muster_client *c;
+    struct muster_client_stats stats = {.size = sizeof stats};
+    const struct muster_bytes tasks[] = {{"a", 1}, {"b", 1}};
+    const struct muster_job_spec spec = {.size = sizeof spec, .id = "one"};
+    uint64_t n;
+    char url[64];
+    int fd = fake_server_refuse(url);
+    assert_ok(muster_client_new(&c, &(struct muster_client_options){.size = sizeof(struct muster_client_options),
+                                                                    .url = url,
+                                                                    .prefix = s->prefix}));
+    const int errs[] = {muster_queue_length(c, "q", &n), muster_task_enqueue(c, "q", "t", 1, &n),
+                        muster_task_enqueue_many(c, "q", tasks, N_OF(tasks), NULL, &n),
+                        muster_job_put(c, "q", &spec, NULL)};
+    for (size_t i = 0; i < N_OF(errs); i++)
+        assert_err(errs[i], MUSTER_E_CONN);
+    assert_ok(muster_client_stats(c, &stats));
+    assert_int_equal(stats.errors[-MUSTER_E_CONN], N_OF(errs));
+    muster_client_free(c);
+    close(fd);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -415,6 +442,7 @@ int main(int argc, char **argv)
         live_test(other_threads_read_while_the_worker_works),
         live_test(a_client_counts_commands_bytes_times_and_errors),
         live_test(a_client_counts_its_connections_and_what_broke),
+        live_test(a_client_counts_each_call_for_which_there_is_no_connection),
     };
     return scene_run(tests, argc, argv);
 }

@@ -27,7 +27,7 @@
 /* ---- the name service ---- */
 
 enum family { BOTH, V4, V6, FAMILIES };
-enum mode { ANSWERS, FAILS, HANGS };
+enum mode { ANSWERS, ANSWERS_ONCE, FAILS, HANGS };
 
 static struct {
     pthread_mutex_t lock;
@@ -61,11 +61,13 @@ static int answer(enum family family, struct addrinfo **list)
     service.inside++;
     while (service.modes[family] == HANGS)
         pthread_cond_wait(&service.changed, &service.lock);
-    if (service.modes[family] == ANSWERS && family != V6)
+    if (service.modes[family] <= ANSWERS_ONCE && family != V6)
         for (int i = 0; i < ADDRESSES_MAX && service.addresses[i]; i++, failure = 0) {
             *list = make_addrinfo(service.addresses[i]);
             list = &(*list)->ai_next;
         }
+    if (service.modes[family] == ANSWERS_ONCE)
+        service.modes[family] = HANGS;
     service.inside--;
     pthread_mutex_unlock(&service.lock);
     return failure;
@@ -273,12 +275,44 @@ static void of_several_addresses_a_call_that_listens_finds_that_of_the_master(vo
     raw_do(other.redis, "REPLICAOF NO ONE");
 }
 
+/* With its link to the new master down it may refuse whatever it is asked, also what only reads, in words of its own. */
+static void of_several_addresses_that_of_a_demoted_master_is_left_that_serves_nothing(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    struct hearing h;
+    scene_move(s, &other);
+    serve(ANSWERS, ANSWERS, OTHER, MASTER);
+    answers_open(&as, s, url, A_MINUTE, NULL);
+    answers_enqueue(&as, "d", "t", NULL);
+    answers_await(&as, 1);
+    hearing_open(&h, s, url, A_MINUTE, NULL);
+    hearing_add(&h, "q", MUSTER_LISTEN_DONE);
+    hearing_await(&h, "ready q", 1);
+    struct live_worker *w =
+        live_worker_idle(s, &(struct worker_spec){.id = "w8", .url = url, .ttl_ms = 1500, .queues = {{"q", 0}}});
+    raw_do(other.redis, "CONFIG SET replica-serve-stale-data no");
+    raw_do(other.redis, "REPLICAOF " NOBODY " %d", other.port);
+    scene_move(s, &master);
+    scene_await_idle(s, "q", "w8");
+    hearing_await(&h, "ready q", 2);
+    answers_enqueue(&as, "d", "t", NULL);
+    answers_await(&as, 2);
+    assert_err(as.last.err, MUSTER_OK);
+    assert_true(raw_int(master.redis, "LLEN %s:queues:d", s->prefix) == 1);
+    answers_close(&as);
+    hearing_close(&h);
+    live_worker_stop(s, w, 0);
+    raw_do(other.redis, "REPLICAOF NO ONE");
+    raw_do(other.redis, "CONFIG SET replica-serve-stale-data yes");
+}
+
 static void of_several_addresses_the_one_that_refuses_the_login_is_left(void **state)
 {
     raw_do(other.redis, "CONFIG SET requirepass secret");
     serve(ANSWERS, ANSWERS, OTHER, MASTER);
     assert_all_connect(*state, "w5", NULL);
-    raw_do(other.redis, "CONFIG SET requirepass ''");
+    raw_do(other.redis, "CONFIG SET requirepass %s", "");
 }
 
 /* It takes connections, and says nothing. */
@@ -290,7 +324,53 @@ static void of_several_addresses_the_one_of_a_server_that_hangs_is_left_in_the_t
     struct muster_client *c = client_of(s, 4000);
     enqueue(c, "q");
     muster_client_free(c);
+    struct answers as;
+    answers_open(&as, s, url, 4000, NULL);
+    answers_enqueue(&as, "q", "t", NULL);
+    answers_await(&as, 1);
+    assert_err(as.last.err, MUSTER_OK);
+    answers_close(&as);
     redis_server_thaw(&other);
+}
+
+/* What the first address refuses, the second one may accept, although it takes long to learn that there is one. */
+static void a_refusal_at_one_address_is_not_the_end_while_the_name_is_looked_up_again(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    scene_move(s, &master);
+    raw_do(other.redis, "CONFIG SET requirepass secret");
+    serve(ANSWERS_ONCE, HANGS, OTHER, MASTER);
+    answers_open(&as, s, url, A_MINUTE, NULL);
+    await_asked(2);
+    answers_enqueue(&as, "e", "t", NULL);
+    serve(ANSWERS, ANSWERS, OTHER, MASTER);
+    answers_await(&as, 1);
+    assert_err(as.last.err, MUSTER_OK);
+    answers_close(&as);
+    raw_do(other.redis, "CONFIG SET requirepass %s", "");
+}
+
+static void *thaw_soon(void *server)
+{
+    await_asked(2);
+    redis_server_thaw(server);
+    return NULL;
+}
+
+/* Which has only a share of the time at first. */
+static void of_several_addresses_a_server_that_is_slow_has_the_time_that_nobody_needs_at_another_one(void **state)
+{
+    struct scene *s = *state;
+    pthread_t thread;
+    scene_move(s, &master);
+    serve(ANSWERS, ANSWERS, OTHER, NOBODY);
+    struct muster_client *c = client_of(s, 6000);
+    redis_server_freeze(&other);
+    pthread_create(&thread, NULL, thaw_soon, &other);
+    enqueue(c, "q");
+    pthread_join(thread, NULL);
+    muster_client_free(c);
 }
 
 static bool has_stopped(void *w)
@@ -329,7 +409,7 @@ static void a_refused_login_is_the_end_although_nobody_is_at_another_address(voi
     assert_all_are_denied(*state, "w6");
     serve(ANSWERS, ANSWERS, NOBODY, OTHER);
     assert_all_are_denied(*state, "w7");
-    raw_do(other.redis, "CONFIG SET requirepass ''");
+    raw_do(other.redis, "CONFIG SET requirepass %s", "");
 }
 
 static void a_refusal_by_all_addresses_is_told_at_once(void **state)
@@ -473,8 +553,11 @@ int main(int argc, char **argv)
         live_test(of_several_addresses_the_one_of_the_master_is_found),
         live_test(of_several_addresses_a_reader_leaves_that_of_a_demoted_master),
         live_test(of_several_addresses_a_call_that_listens_finds_that_of_the_master),
+        live_test(of_several_addresses_that_of_a_demoted_master_is_left_that_serves_nothing),
         live_test(of_several_addresses_the_one_that_refuses_the_login_is_left),
         live_test(of_several_addresses_the_one_of_a_server_that_hangs_is_left_in_the_time_of_the_call),
+        live_test(of_several_addresses_a_server_that_is_slow_has_the_time_that_nobody_needs_at_another_one),
+        live_test(a_refusal_at_one_address_is_not_the_end_while_the_name_is_looked_up_again),
         live_test(a_refused_login_is_the_end_although_nobody_is_at_another_address),
         live_test(a_refusal_by_all_addresses_is_told_at_once),
         live_test(what_passes_at_one_address_is_waited_for_although_nobody_is_at_another_one),

@@ -59,7 +59,8 @@ struct link_options {
     const char *name;                    /* for traces: "data", "subscription" */
     int delay_max_ms;                    /* the longest delay between attempts */
     /* While an answer is outstanding, or a connection is made: this long without a sign of life is a break. Signs are
-     * whole replies, and each WIRE_STRIDE bytes of one. */
+     * whole replies, and each WIRE_STRIDE bytes of one. A place that is one of several has a third of it to connect, at
+     * least a second. */
     int silence_ms;
     bool stays_at_sentinel; /* it is up at a sentinel, and knows nothing of the namespace */
     bool counts_replicas;   /* link_replicas() tells how many there are */

@@ -247,7 +247,7 @@ void link_leave(struct link *l, const char *why)
 /* What it was asked was not executed. Whoever asked tries again later; it may have to be elsewhere. */
 static void leave_if_refused(struct link *l, const struct redisReply *reply)
 {
-    if (reply_is_refusal(reply, "READONLY")) {
+    if (reply_is_by_replica(reply)) {
         link_leave(l, LINK_READONLY);
     } else if (reply_is_refusal(reply, "CLUSTERDOWN")) {
         link_leave(l, reply_text(reply));

@@ -147,7 +147,10 @@ static void wait_for_lookup(struct link *l)
 static void go_on_by_lookup(struct link *l)
 {
     bool has_ended = lookup_step(l->lookup);
-    const char *address = resolver_pick(&l->resolver, l->lookup, l->resolver.n_failures, &l->n_addresses);
+    size_t n_others;
+    const char *address = resolver_pick(&l->resolver, l->lookup, l->resolver.n_failures, &n_others);
+    if (address || has_ended)
+        l->n_addresses = n_others;
     if (address) {
         snprintf(l->address, sizeof l->address, "%s", address);
         l->last_sign_ms = clock_ms();
@@ -183,14 +186,12 @@ static void try_connect(struct link *l)
 {
     struct place_target to = place_target(&l->place);
     place_describe(&l->place, l->where, sizeof l->where);
-    l->n_addresses = 0;
-    if (to.path) {
-        connect_to(l, &(struct wire_place){.path = to.path});
-    } else if (resolver_is_address(to.host)) {
-        connect_to(l, &(struct wire_place){.address = to.host, .port = to.port});
-    } else {
+    if (!to.path && !resolver_is_address(to.host)) {
         look_up(l, to.host);
+        return;
     }
+    l->n_addresses = 0;
+    connect_to(l, &(struct wire_place){.path = to.path, .address = to.host, .port = to.port});
 }
 
 static void on_connector(evutil_socket_t fd, short what, void *arg)
@@ -301,7 +302,7 @@ static void on_breaker(evutil_socket_t fd, short what, void *arg)
     struct cause cause = {.err = l->break_err,
                           .rank = rank_of(l, l->break_err),
                           .is_named = place_is_named(&l->place),
-                          .addresses = l->n_addresses > 0 ? l->n_addresses + 1 : 0};
+                          .addresses = *l->address && l->n_addresses > 0 ? l->n_addresses + 1 : 0};
     if (l->break_err == MUSTER_E_DENIED && l->ending > 0) { /* what it was denied is not worth more than a connection */
         l->keeps_channels = true;
         cause.err = MUSTER_E_CONN;

@@ -97,7 +97,8 @@ struct link {
     struct lookup *lookup;     /* the resolver's, while it resolves */
     struct event *looker;      /* hears of it */
     char address[ADDRESS_MAX]; /* of the host, which is tried; "": none is */
-    size_t n_addresses;        /* of the host that was looked up last, beside this one */
+    size_t n_addresses;        /* of the host that was looked up last, beside this one; they stay while it is looked up
+                                  anew: so a refusal by one is not taken for that of all */
     struct tls_context *tls;   /* of the last connection */
     unsigned attempts;
     struct place place; /* where it is, or goes next */

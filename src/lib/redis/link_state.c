@@ -49,12 +49,25 @@ static bool is_waiting(const struct link *l)
     return l->outstanding > 0 || l->unconfirmed > 0 || l->ending > 0 || (l->state > LINK_DOWN && l->state < LINK_UP);
 }
 
+/* A share is never so short that a server which is only slow is passed over for ever. */
+#define SHARE_LEAST_MS 1000
+
+static int patience_ms(const struct link *l)
+{
+    const bool is_one_of_several = l->state != LINK_UP && (l->place.is_sent_on || link_n_places(l) > 1);
+    const int share_ms = l->silence_ms / PLACE_SHARES;
+    if (!is_one_of_several || l->silence_ms <= SHARE_LEAST_MS)
+        return l->silence_ms;
+    return share_ms > SHARE_LEAST_MS ? share_ms : SHARE_LEAST_MS;
+}
+
+/* How many places there are may have come out meanwhile. */
 void link_begin_waiting(struct link *l)
 {
     if (!is_waiting(l))
         l->last_sign_ms = clock_ms();
-    if (!evtimer_pending(l->watch, NULL))
-        timer_after_ms(l->watch, l->silence_ms);
+    if (l->state != LINK_UP || !evtimer_pending(l->watch, NULL))
+        timer_after_ms(l->watch, patience_ms(l));
 }
 
 void link_note_sign(struct link *l)
@@ -72,7 +85,7 @@ static void on_watch(evutil_socket_t fd, short what, void *arg)
     if (!is_waiting(l))
         return;
     int64_t silent_ms = clock_ms() - l->last_sign_ms;
-    int most_ms = l->silence_ms + wire_extra_ms(l->outstanding_bytes);
+    int most_ms = patience_ms(l) + wire_extra_ms(l->outstanding_bytes);
     if (silent_ms < most_ms) {
         timer_after_ms(l->watch, most_ms - silent_ms);
         return;

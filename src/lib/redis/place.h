@@ -26,6 +26,9 @@
 /* Nodes that a cluster has named, beside those of the URL. */
 #define PLACE_LEARNED_MAX 32
 
+/* Of several places one that is silent must leave the others their share of the time. */
+#define PLACE_SHARES 3
+
 /* Why a server is left that has the data, but is no master. */
 #define PLACE_REPLICA REPLY_REPLICA
 

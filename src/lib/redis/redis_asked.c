@@ -97,7 +97,7 @@ static bool go_where_it_can(struct redis *r, const struct redisReply *refusal)
     if (r->is_once || clock_ms() >= r->until_ms || (is_moved && r->borrowed))
         return false;
     bool is_sent_on = is_moved && place_moved(&r->place, reply_text(refusal));
-    bool is_replica = reply_is_refusal(refusal, "READONLY") || reply_is_refusal(refusal, "MASTERDOWN");
+    bool is_replica = reply_is_by_replica(refusal);
     bool is_wrong = is_moved || is_replica || reply_is_refusal(refusal, "CLUSTERDOWN");
     if (is_wrong && !r->borrowed)
         redis_leave(r);

@@ -109,8 +109,6 @@ static int borrow(struct redis *r)
     return MUSTER_OK;
 }
 
-/* Of several places one that is silent must leave the others their share of the time. */
-#define SHARES 3
 #define PAUSE_MS 20
 #define PAUSE_SPREAD_MS 30
 
@@ -123,16 +121,21 @@ bool redis_pause(struct redis *r)
     return true;
 }
 
-static bool may_pass(const struct redis *r, int err)
+/* Is there another place than the one where it goes? For one server that has sent it on: that server. */
+static bool has_another_place(const struct redis *r)
 {
-    bool is_elsewhere = r->url.kind != URL_SINGLE && cause_is_of_one_place(err);
-    return err == MUSTER_E_BUSY || (is_elsewhere && !cause_is_final(&r->cause, redis_n_places(r)));
+    return r->url.kind != URL_SINGLE || r->place.is_sent_on;
 }
 
-/* May another address of the same host do? */
-static bool has_next_address(const struct redis *r, int err)
+/* May another address of the same host do? One that was silent in its share of the time has what the others have left. */
+static bool has_next_address(struct redis *r, int err)
 {
-    return *r->address && r->n_untried > 0 && cause_is_of_one_place(err) && clock_ms() < r->host_by_ms;
+    if (!*r->address || !cause_is_of_one_place(err) || clock_ms() >= r->host_by_ms)
+        return false;
+    bool is_silent = r->n_untried == 0 && r->n_addresses > 0 && r->cause.err == MUSTER_E_TIMEOUT;
+    if (is_silent)
+        r->tried_since = r->resolver.n_failures;
+    return is_silent || r->n_untried > 0;
 }
 
 /* Greet what is connected. *goes_on: the server has named another one. */
@@ -150,8 +153,11 @@ static int try_greet(struct redis *r, bool *goes_on)
  * addresses, while the server at another one is loading. */
 static bool may_try_again(struct redis *r)
 {
+    const int err = r->cause.err;
+    const bool is_elsewhere = has_another_place(r) && cause_is_of_one_place(err);
     place_failed(&r->place);
-    return may_pass(r, r->cause.err) && redis_pause(r);
+    const bool may_pass = err == MUSTER_E_BUSY || (is_elsewhere && !cause_is_final(&r->cause, redis_n_places(r)));
+    return may_pass && redis_pause(r);
 }
 
 /* From address to address and from place to place, until one is right. If none is, the most telling cause counts. */
@@ -181,8 +187,8 @@ static int connect_somewhere(struct redis *r)
 static int connect_in_time(struct redis *r)
 {
     r->cause = (struct cause){.err = MUSTER_OK};
-    if (r->url.kind != URL_SINGLE)
-        r->patience_ms = r->timeout_ms / SHARES + 1;
+    if (has_another_place(r))
+        r->patience_ms = r->timeout_ms / PLACE_SHARES + 1;
     int err = connect_somewhere(r);
     r->patience_ms = r->timeout_ms;
     r->greeted_by_ms = 0;
@@ -269,9 +275,7 @@ int redis_claim_format(struct redis *r)
     struct redisReply *reply;
     if (r->wire && r->is_greeted && r->is_format_known)
         return MUSTER_OK; /* the next call looks whether it is still connected */
-    int err = redis_asked_finish(r);
-    if (err == MUSTER_OK)
-        err = redis_connect(r);
+    int err = redis_open(r);
     if (err != MUSTER_OK || r->is_format_known)
         return err;
     struct command c = COMMAND_EMPTY;
@@ -284,5 +288,5 @@ int redis_claim_format(struct redis *r)
     /* Another program may have been first, with another format. */
     struct greeting g;
     err = greet(r, &g, GREETING_FORMAT);
-    return err == MUSTER_E_BUSY ? redis_connect(r) : err; /* the whole greeting has the look, too */
+    return redis_count(r, err == MUSTER_E_BUSY ? redis_connect(r) : err); /* the whole greeting has the look, too */
 }

@@ -71,7 +71,7 @@ struct redis {
     size_t sent_bytes, received_bytes; /* of this connection, those that were counted */
     struct cause cause;                /* why it could not connect, while it tries */
     struct resolver resolver;
-    uint64_t tried_since;      /* what has failed since then, was tried for this connection */
+    uint64_t tried_since;      /* what has failed since then, was tried in this round of a host's addresses */
     char address[ADDRESS_MAX]; /* of the host, where it is connected or tries to be; "": there is none */
     size_t n_addresses;        /* of the host that was looked up last, beside this one */
     size_t n_untried;          /* of these, for this connection */

@@ -16,8 +16,10 @@ size_t redis_n_places(const struct redis *r)
 void redis_note_cause(struct redis *r, int err, enum cause_rank rank)
 {
     bool is_away = err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT;
-    struct cause now = {
-        .err = err, .rank = is_away ? rank : CAUSE_TOLD, .addresses = r->n_addresses > 0 ? r->n_addresses + 1 : 0};
+    struct cause now = {.err = err,
+                        .rank = is_away ? rank : CAUSE_TOLD,
+                        .is_named = place_is_named(&r->place),
+                        .addresses = r->n_addresses > 0 ? r->n_addresses + 1 : 0};
     snprintf(now.text, sizeof now.text, "%s", (r->listens_for ? r->listens_for : r)->error);
     cause_note(&r->cause, &now, redis_n_places(r));
     resolver_note_failure(&r->resolver, r->address);

@@ -143,10 +143,21 @@ static bool is_too_long(const char *text)
     return strstr(text, "Protocol error: invalid bulk length");
 }
 
+static bool has_code(const char *text, const char *code)
+{
+    size_t len = strlen(code);
+    return strncmp(text, code, len) == 0 && strchr(" :", text[len]);
+}
+
+static bool is_by_replica(const char *text)
+{
+    return has_code(text, "READONLY") || has_code(text, "MASTERDOWN");
+}
+
 void reply_refusal_words(char *out, size_t size, const char *text)
 {
     const char *script = code_of(text) ? strstr(text, " script: ") : NULL;
-    if (strncmp(text, "READONLY ", strlen("READONLY ")) == 0)
+    if (is_by_replica(text))
         snprintf(out, size, "%s", REPLY_REPLICA);
     else if (is_too_long(text))
         snprintf(out, size, "%s", REPLY_TOO_LONG);
@@ -156,8 +167,12 @@ void reply_refusal_words(char *out, size_t size, const char *text)
 
 bool reply_is_refusal(const struct redisReply *r, const char *code)
 {
-    size_t len = strlen(code);
-    return reply_kind(r) == REPLY_ERROR && strncmp(r->str, code, len) == 0 && strchr(" :", r->str[len]);
+    return reply_kind(r) == REPLY_ERROR && has_code(r->str, code);
+}
+
+bool reply_is_by_replica(const struct redisReply *r)
+{
+    return reply_kind(r) == REPLY_ERROR && is_by_replica(r->str);
 }
 
 bool reply_is_passing(const struct redisReply *r)

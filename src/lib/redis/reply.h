@@ -55,6 +55,9 @@ bool reply_is_refusal(const struct redisReply *r, const char *code);
 /* Is it an error that means: not executed, but sent again, maybe elsewhere, it can be? */
 bool reply_is_passing(const struct redisReply *r);
 
+/* Is it that of a replica, to writing or, with its link to the master down, to whatever it is asked? */
+bool reply_is_by_replica(const struct redisReply *r);
+
 /* A refusal for people: a replica's in plain words, others of a known meaning without the hash of the script that was
  * refused. */
 #define REPLY_REPLICA "READONLY: this is a replica"
