@@ -847,7 +847,7 @@ struct muster_failed_filter {
     size_t size;                /* sizeof(struct muster_failed_filter) */
     const char *queue;          /* of this queue; must be given */
     const char *group;          /* only of this group; NULL: of all */
-    const char *const *entries; /* only these n_entries; NULL: all. Not together with `group` */
+    const char *const *entries; /* only these n_entries, of 0 none; NULL: all. Not together with `group` */
     size_t n_entries;
     uint64_t offset; /* how many to leave out first; only for muster_failed_list() */
     uint64_t n;      /* at most this many; 0: all */

@@ -120,6 +120,7 @@ class failed_filter : detail::kept
         c_.group = keep(v);
         return *this;
     }
+    /* Only these; an empty list means none. */
     failed_filter &entries(const std::vector<std::string> &v)
     {
         keep_list(c_.entries, c_.n_entries, v);

@@ -196,12 +196,14 @@ class kept
 
     const muster_bytes *keep_bytes_struct(std::string_view v) { return hold(keep_bytes(v)); }
 
+    /* The list is there, also if it is empty: NULL means all in some places. */
     void keep_list(const char *const *&list, size_t &n, const std::vector<std::string> &texts)
     {
         std::vector<const char *> pointers;
         for (const auto &one : texts)
             pointers.push_back(keep(one));
         n = pointers.size();
+        pointers.push_back(nullptr);
         list = hold(std::move(pointers))->data();
     }
 

@@ -353,6 +353,19 @@ static void what_is_lost_is_not_given_back()
     CHECK(!*held);
 }
 
+/* No names are none, and never all. */
+static void an_empty_list_of_failures_means_none()
+{
+    muster::client c;
+    c.enqueue("q", "x");
+    c.take("q", 30s)->fail("g");
+    const auto none = muster::failed_filter("q").entries({});
+    CHECK_EQUAL(c.replay(none), 0U);
+    CHECK_EQUAL(c.drop(none), 0U);
+    c.failed(none, [](const muster_failure &) { CHECK(!"a failure that nobody has named"); });
+    CHECK_EQUAL(c.replay(muster::failed_filter("q")), 1U);
+}
+
 static void an_end_without_an_answer_is_still_held()
 {
     proxy p;
@@ -532,6 +545,7 @@ int main(int argc, char **argv)
                        CASE(a_take_that_waits_is_interrupted),
                        CASE(leases_are_moved_and_outlive_their_client),
                        CASE(what_is_lost_is_not_given_back),
+                       CASE(an_empty_list_of_failures_means_none),
                        CASE(an_end_without_an_answer_is_still_held),
                        CASE(a_lease_is_destroyed_without_redis),
                        CASE(a_job_is_put_got_changed_and_cancelled),
