@@ -20,11 +20,12 @@ namespace detail
 template <class Item> class unread
 {
   public:
-    /* fetch(items, max) is the call of C. */
-    template <class Fetch, class F> size_t each(size_t max, Fetch &&fetch, F &&fn)
+    /* fetch(items, max) is the call of C. `held` holds this for the call; when nobody else does any more, a function has
+     * destroyed the program's object. */
+    template <class Holder, class Fetch, class F> size_t each(const Holder &held, size_t max, Fetch &&fetch, F &&fn)
     {
         size_t n = 0;
-        for (; max == 0 || n < max; n++) {
+        for (; held.use_count() > 1 && (max == 0 || n < max); n++) {
             if (at_ == n_) {
                 at_ = n_ = 0;
                 items_[0].size = sizeof items_[0];
@@ -77,7 +78,7 @@ class async_client
   public:
     /* 0: the defaults of async.h. */
     explicit async_client(const client_options &o = client_options(), size_t max_in_flight = 0, size_t max_bytes = 0)
-        : s_(std::make_unique<state>())
+        : s_(std::make_shared<state>())
     {
         muster_async_options all{};
         all.size = sizeof all;
@@ -94,14 +95,16 @@ class async_client
 
     /* Call the functions of up to `max` answers, 0: until there are none. Returns how many there were. An exception in one
      * comes out of here; then call again, also before the client is destroyed: the answers behind it are still to be
-     * told, the descriptor need not be readable for them, and what a take among them has brought is leased. */
+     * told, the descriptor need not be readable for them, and what a take among them has brought is leased. A function
+     * may destroy the client: then no other one is called, and it is gone when this returns. */
     size_t dispatch(size_t max = 0)
     {
-        return s_->answers.each(
-            max, [this](muster_answer *out, size_t n) { return muster_async_next(s_->a, out, n); },
-            [this](const muster_answer &answer) {
+        const auto s = s_;
+        return s->answers.each(
+            s, max, [&](muster_answer *out, size_t n) { return muster_async_next(s->a, out, n); },
+            [&](const muster_answer &answer) {
                 if (auto *who = static_cast<detail::asked *>(answer.arg)) {
-                    const auto mine = s_->unanswered.take(who);
+                    const auto mine = s->unanswered.take(who);
                     who->tell(answer);
                 }
             });
@@ -224,7 +227,7 @@ class async_client
         }
     }
 
-    std::unique_ptr<state> s_;
+    std::shared_ptr<state> s_;
 };
 
 /* What happens in queues (listen.h): with READY and GAP, which say from when on nothing is missed. */
@@ -233,7 +236,7 @@ class listener
   public:
     /* 0: the defaults of listen.h. */
     explicit listener(const client_options &o = client_options(), size_t max_heard = 0, size_t max_bytes = 0)
-        : s_(std::make_unique<state>())
+        : s_(std::make_shared<state>())
     {
         muster_listener_options all{};
         all.size = sizeof all;
@@ -261,11 +264,12 @@ class listener
 
     /* muster_listener_next(): fn(const muster_heard &) for up to `max` events, 0: until there are none. Returns how many
      * there were. An exception in `fn` comes out of here; then call again: what is behind it is still to be told, and
-     * the descriptor need not be readable for it. */
+     * the descriptor need not be readable for it. `fn` may destroy the listener: then it is called no more. */
     template <class F> size_t next(F &&fn, size_t max = 0)
     {
-        return s_->heard.each(
-            max, [this](muster_heard *out, size_t n) { return muster_listener_next(s_->l, out, n); }, fn);
+        const auto s = s_;
+        return s->heard.each(
+            s, max, [&](muster_heard *out, size_t n) { return muster_listener_next(s->l, out, n); }, fn);
     }
 
     muster_listener *get() const noexcept { return s_->l; }
@@ -286,7 +290,7 @@ class listener
         ~state() { muster_listener_free(l); }
     };
 
-    std::unique_ptr<state> s_;
+    std::shared_ptr<state> s_;
 };
 
 } // namespace muster

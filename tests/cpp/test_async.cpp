@@ -116,6 +116,50 @@ static void an_exception_comes_out_and_the_answers_behind_it_are_told_next()
     CHECK_EQUAL(n, 10);
 }
 
+/* No other function is called, and what the client holds is gone when the call returns. */
+static void a_client_or_listener_may_be_destroyed_in_its_function()
+{
+    const auto token = std::make_shared<int>(0);
+    auto a = std::make_unique<muster::async_client>();
+    auto l = std::make_unique<muster::listener>();
+    int n = 0;
+    for (int i = 0; i < 3; i++)
+        a->put("q", muster::job_spec("x").id("j"), [&, token](const muster_answer &answer) {
+            a.reset();
+            CHECK_EQUAL(std::string(answer.id), "j");
+            n++;
+        });
+    CHECK(a->wait());
+    CHECK_EQUAL(a->dispatch(), 1U);
+    CHECK(n == 1 && !a && token.use_count() == 1);
+    l->add("q");
+    CHECK(is_readable(l->fd(), 20000));
+    CHECK_EQUAL(l->next([&](const muster_heard &h) {
+        l.reset();
+        CHECK_EQUAL(std::string(h.queue), "q");
+    }),
+                1U);
+}
+
+static void a_client_or_listener_may_be_moved_in_its_function()
+{
+    muster::async_client a, other;
+    muster::listener l, heir;
+    int n = 0;
+    for (int i = 0; i < 3; i++)
+        a.enqueue("q", "x", [&](const muster_answer &) {
+            if (n++ == 0)
+                other = std::move(a);
+        });
+    CHECK(a.wait());
+    CHECK_EQUAL(a.dispatch() + other.dispatch(), 3U);
+    CHECK_EQUAL(n, 3);
+    l.add("q");
+    CHECK(is_readable(l.fd(), 20000));
+    CHECK_EQUAL(l.next([&](const muster_heard &) { heir = std::move(l); }), 1U);
+    heir.add("r");
+}
+
 static void what_is_refused_or_never_answered_is_destroyed_and_not_called()
 {
     const auto token = std::make_shared<int>(0);
@@ -200,6 +244,8 @@ int main(int argc, char **argv)
     return cases::run({CASE(each_call_is_heard_once_on_the_thread_that_asks),
                        CASE(a_take_that_waits_hears_what_comes_and_ends_it), CASE(each_end_is_what_it_says),
                        CASE(an_exception_comes_out_and_the_answers_behind_it_are_told_next),
+                       CASE(a_client_or_listener_may_be_destroyed_in_its_function),
+                       CASE(a_client_or_listener_may_be_moved_in_its_function),
                        CASE(what_is_refused_or_never_answered_is_destroyed_and_not_called),
                        CASE(many_threads_ask_at_once), CASE(a_listener_hears_from_ready_on)},
                       argc, argv);
