@@ -390,11 +390,13 @@ class later
     }
 
     /* Run `fn(process_view &)` here as a handler: it returns nothing or an outcome, and what it throws ends the process
-     * as it would there. False: the worker was destroyed meanwhile, and the end went nowhere. */
+     * as it would there. False: the worker was destroyed meanwhile, and the end went nowhere; if before this call, `fn` is
+     * not called. */
     template <class F> bool run(F &&fn)
     {
         process_view p = view();
         try {
+            with([](process_view) {});
             try {
                 end(detail::run_handler(fn, p));
             } catch (...) {

@@ -254,8 +254,10 @@ static void a_handle_may_be_ended_or_dropped_in_the_handler()
                 throw std::runtime_error("with the handle in hand");
             else if (p.task() == "run")
                 CHECK(mine.run([](muster::process_view &) { throw muster::fail("of-run"); }));
-            if (!mine)
+            if (!mine) {
                 CHECK_THROWS(MUSTER_E_STATE, mine.give_back());
+                CHECK_THROWS(MUSTER_E_STATE, mine.run([](muster::process_view &) {}));
+            }
         });
         const auto failed = failures(c);
         CHECK(failed.size() == 3 && c.queue("q")->failed == 3);
@@ -282,7 +284,9 @@ static void a_handle_outlives_its_worker()
     CHECK_THROWS(MUSTER_E_LOST, kept[0].finish());
     CHECK(!kept[0]);
     CHECK_THROWS(MUSTER_E_LOST, kept[1].progress("half"));
-    CHECK(!kept[2].run([](muster::process_view &) {}));
+    bool is_called = false;
+    CHECK(!kept[2].run([&](muster::process_view &) { is_called = true; }));
+    CHECK(!is_called);
     kept.clear();
     CHECK_EQUAL(c.length("q"), 3U);
 }
