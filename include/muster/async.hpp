@@ -140,7 +140,8 @@ class async_client
     template <class F> void take(std::string_view queue, size_t n, ms lease_time, ms wait, F fn)
     {
         ask(std::move(fn), [&](void *arg) {
-            return muster_async_take(s_->a, detail::ztext(queue), n, lease_time.count(), wait.count(), nullptr, arg);
+            return muster_async_take(s_->a, detail::ztext(queue), n, lease_time.count(), detail::wait_ms(wait), nullptr,
+                                     arg);
         });
     }
 

@@ -206,7 +206,7 @@ class take_options : detail::kept
     }
 
     take_options &n(size_t v) { return set(c_.n, v); }
-    take_options &wait(ms v) { return set(c_.wait_ms, static_cast<int64_t>(v.count())); }
+    take_options &wait(ms v) { return set(c_.wait_ms, detail::wait_ms(v)); }
     take_options &holder(std::string_view v) { return set(c_.holder, keep(v)); }
 
     const muster_take_options &c() const noexcept { return c_; }
@@ -667,7 +667,7 @@ class client
     template <class F, class Ready> bool listen(std::string_view queue, ms wait, F &&fn, Ready &&ready)
     {
         return listen_by<muster_queue_event>(fn, ready, [&](auto row, auto begun, void *arg) {
-            return muster_queue_listen(get(), detail::ztext(queue), wait.count(), begun, row, arg);
+            return muster_queue_listen(get(), detail::ztext(queue), detail::wait_ms(wait), begun, row, arg);
         });
     }
 
@@ -675,7 +675,7 @@ class client
     template <class F, class Ready> bool listen_jobs(std::string_view queue, ms wait, F &&fn, Ready &&ready)
     {
         return listen_by<muster_job_event>(fn, ready, [&](auto row, auto begun, void *arg) {
-            return muster_job_listen(get(), detail::ztext(queue).or_null(), wait.count(), begun, row, arg);
+            return muster_job_listen(get(), detail::ztext(queue).or_null(), detail::wait_ms(wait), begun, row, arg);
         });
     }
 
@@ -803,7 +803,8 @@ class client
 /*
  * A task or job that client::take() took (client.h, "leases"). The lease lapses by itself when its time is over; until
  * then the holder ends it, once. If a lease is destroyed without that, it is given back: that is a call, which may
- * block as long as one, and whose error is dropped, because the task comes back anyway when the lease lapses.
+ * block as long as one, and whose error is dropped, because the task comes back anyway when the lease lapses. An
+ * interrupt stays for the next call of the program.
  *
  * After an end that throws E_LOST, E_CANCELLED or E_EXHAUSTED the process is nobody's, and the lease is empty. After all other
  * errors it is still held: call again, or let it go. A finish whose answer was lost may have counted; then the second
@@ -917,10 +918,13 @@ class lease
         s_.reset();
     }
 
+    /* An interrupt is for a call of the program: it is kept for that. */
     void let_go() noexcept
     {
-        if (s_)
+        if (s_ && muster_lease_give_back(s_->c, row_->id.c_str()) == MUSTER_E_INTERRUPTED) {
             static_cast<void>(!muster_lease_give_back(s_->c, row_->id.c_str()));
+            muster_client_interrupt(s_->c);
+        }
         s_.reset();
     }
 

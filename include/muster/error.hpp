@@ -181,6 +181,12 @@ template <class T> T said(T number) noexcept
     return number == 0 ? static_cast<T>(MUSTER_ZERO) : number;
 }
 
+/* How long to wait, for the calls of C that know no word for `forever`. */
+inline int64_t wait_ms(ms wait) noexcept
+{
+    return wait == forever ? INT64_MAX : wait.count();
+}
+
 inline int64_t unix_ms(std::chrono::system_clock::time_point t) noexcept
 {
     return std::chrono::duration_cast<ms>(t.time_since_epoch()).count();

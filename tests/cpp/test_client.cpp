@@ -4,6 +4,7 @@
  * back what nobody has ended. What the calls do is told by the tests of C.
  */
 #include <climits>
+#include <future>
 
 #include "cases.hpp"
 
@@ -322,6 +323,46 @@ static void a_take_that_waits_is_interrupted()
     CHECK_EQUAL(c.length("q"), 0U);
 }
 
+/* What is destroyed meanwhile takes no notice of it. */
+static void an_interrupt_waits_for_the_programs_own_call()
+{
+    muster::client c;
+    c.enqueue_many("q", {"a", "b"});
+    {
+        const auto held = c.take_many("q", 2, 1min);
+        c.interrupt();
+    }
+    CHECK_THROWS(MUSTER_E_INTERRUPTED, c.take("q", 1min, 1h));
+    CHECK(waiting(c, "q") == strings({"a", "b"}));
+    CHECK(!c.interrupt_take_back());
+}
+
+static void a_wait_may_be_for_ever()
+{
+    muster::client c, other;
+    muster::async_client a;
+    const auto late = std::async(std::launch::async, [&] {
+        raw_await(server.redis, nullptr, 1, "EVAL %s 0", "return redis.call('PUBSUB', 'NUMSUB', 'muster_q_work')[2]");
+        other.enqueue("q", "x");
+    });
+    CHECK_EQUAL(c.take("q", 1min, muster::forever)->task(), "x");
+    late.wait();
+    auto stop = [](const auto &) { return muster::then::stop; };
+    CHECK(c.listen("q", muster::forever, stop, [&] {
+        other.enqueue("q", "x");
+        other.cancel_task("q", "x");
+    }));
+    CHECK(c.listen_jobs("q", muster::forever, stop, [&] { other.put("q", "x"); }));
+    bool has_come = false;
+    a.take("r", 1, 1min, muster::forever, [&](const muster_answer &answer) { has_come = answer.n == 1; });
+    CHECK(!a.wait(0ms));
+    other.enqueue("r", "y");
+    CHECK(a.wait());
+    a.dispatch();
+    CHECK(has_come);
+    CHECK_THROWS(MUSTER_E_INVALID, c.take("q", 1min, -2ms));
+}
+
 static void leases_are_moved_and_outlive_their_client()
 {
     std::vector<muster::lease> kept;
@@ -543,6 +584,8 @@ int main(int argc, char **argv)
                        CASE(each_end_does_what_it_says),
                        CASE(a_holder_has_a_name),
                        CASE(a_take_that_waits_is_interrupted),
+                       CASE(an_interrupt_waits_for_the_programs_own_call),
+                       CASE(a_wait_may_be_for_ever),
                        CASE(leases_are_moved_and_outlive_their_client),
                        CASE(what_is_lost_is_not_given_back),
                        CASE(an_empty_list_of_failures_means_none),
