@@ -739,7 +739,7 @@ typedef void muster_pulse_fn(struct muster_worker *w, void *arg);
  * they wait for: as muster_worker_serve().
  *
  * Returns MUSTER_OK, MUSTER_E_NOMEM, MUSTER_E_INVALID: `every_ms` is negative or more than a day, or `fn` is NULL; or
- * MUSTER_E_STATE: with `own_thread`, it has stopped.
+ * MUSTER_E_STATE: the worker has stopped.
  */
 MUSTER_API int muster_worker_set_pulse(struct muster_worker *w, int64_t every_ms, muster_pulse_fn *fn, void *arg);
 

@@ -340,8 +340,10 @@ static void the_loop_calls_the_program_until_the_worker_is_freed(void **state)
     (void)state;
     assert_ok(muster_worker_new(&w, &o));
     assert_err(muster_worker_set_pulse(w, -1, count_and_free, &n), MUSTER_E_INVALID);
+    assert_non_null(strstr(muster_worker_error(w), "every_ms is -1"));
     assert_err(muster_worker_set_pulse(w, (int64_t)25 * 3600 * 1000, count_and_free, &n), MUSTER_E_INVALID);
     assert_err(muster_worker_set_pulse(w, 1, NULL, &n), MUSTER_E_INVALID);
+    assert_non_null(strstr(muster_worker_error(w), "function"));
     assert_ok(muster_worker_set_pulse(w, 0, NULL, NULL));
     assert_ok(muster_worker_set_pulse(w, 1, count_and_free, &replaced));
     assert_ok(muster_worker_set_pulse(w, 1, count_and_free, &n));
@@ -349,6 +351,41 @@ static void the_loop_calls_the_program_until_the_worker_is_freed(void **state)
     (void)!muster_worker_run(w);
     assert_int_equal(n, 3);
     assert_int_equal(replaced, 0);
+}
+
+struct stopped {
+    struct event_base *base;
+    int err, n_pulses;
+};
+
+static void set_a_pulse_when_it_stops(struct muster_worker *w, const struct muster_event *e, void *arg)
+{
+    struct stopped *s = arg;
+    if (e->type != MUSTER_EVENT_STOPPED)
+        return;
+    s->err = muster_worker_set_pulse(w, 1, count_and_free, &s->n_pulses);
+    event_base_loopbreak(s->base);
+}
+
+static void a_worker_that_has_stopped_has_no_pulse(void **state)
+{
+    struct stopped s = {.base = event_base_new()};
+    const struct muster_worker_options o = {.size = sizeof o,
+                                            .url = "unix:///nonexistent/muster.sock",
+                                            .base = s.base,
+                                            .on_event = set_a_pulse_when_it_stops,
+                                            .arg = &s};
+    struct muster_worker *w;
+    (void)state;
+    assert_ok(muster_worker_new(&w, &o));
+    assert_ok(muster_worker_start(w));
+    assert_ok(muster_worker_stop(w, 0));
+    event_base_dispatch(s.base);
+    assert_err(s.err, MUSTER_E_STATE);
+    assert_err(muster_worker_set_pulse(w, 1, count_and_free, &s.n_pulses), MUSTER_E_STATE);
+    assert_non_null(strstr(muster_worker_error(w), "stopped"));
+    muster_worker_free(w);
+    event_base_free(s.base);
 }
 
 /* ---- stopping ---- */
@@ -472,6 +509,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_loop_calls_the_program_until_the_worker_is_freed),
+        cmocka_unit_test(a_worker_that_has_stopped_has_no_pulse),
         cmocka_unit_test(bad_options_make_no_worker_and_are_told_in_words),
         cmocka_unit_test_teardown(connections_that_are_handed_in_go_before_the_environment, forget_environment),
         cmocka_unit_test(options_at_their_limits_make_one),
