@@ -819,6 +819,7 @@ class worker_options : detail::kept
     worker_options &replicas(int v) { return set(c_.replicas, v); }
     worker_options &replicas_time(ms v) { return set(c_.replicas_ms, detail::to_int(v)); }
     worker_options &fsync(bool v = true) { return set(c_.fsync, v); }
+    worker_options &tell_ended(bool v = true) { return set(c_.tell_ended, v); }
 
     /* Hears each event. Without it events that are warnings go to the log. */
     worker_options &on_event(std::function<void(worker_ref, const muster_event &)> fn)

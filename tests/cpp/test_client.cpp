@@ -300,6 +300,9 @@ static void a_holder_has_a_name()
     CHECK_THROWS(MUSTER_E_INVALID, c.take("q", 0min));
     c.enqueue("q", "d");
     CHECK(waiting(c, "q") == strings({"a", "b", "d"}));
+    c.put("r", muster::job_spec("x").id("j"));
+    const auto job = c.take_many("r", muster::take_options(1min).holder("me"));
+    CHECK_EQUAL(c.get_job("j")->holder, "me");
 }
 
 static void a_take_that_waits_is_interrupted()

@@ -393,10 +393,26 @@ static void callbacks_hear_what_happens()
         });
         w.run();
         CHECK_EQUAL(w.id(), "w");
+        const auto e = CHECK_THROWS(MUSTER_E_INVALID, w.set_pulse(-1ms, [](muster::worker_ref) {}));
+        CHECK(std::string(e.what()).find("every_ms is -1") != std::string::npos);
         CHECK_EQUAL(w.stats().taken, 0U);
     }
     CHECK(!events.empty() && events.back() == MUSTER_EVENT_STOPPED && id == "w");
     CHECK(pulses >= 3);
+}
+
+static void each_end_that_counts_is_told()
+{
+    muster::client c;
+    strings told;
+    auto o = options();
+    o.tell_ended().on_event([&](muster::worker_ref, const muster_event &e) {
+        if (e.type == MUSTER_EVENT_ENDED)
+            told.emplace_back(e.text);
+    });
+    c.enqueue("q", "x");
+    run_until(1, o, [](muster::process &) {});
+    CHECK(told == strings({"finished"}));
 }
 
 static void a_worker_hands_work_on_and_hears_the_answer()
@@ -565,6 +581,7 @@ int main(int argc, char **argv)
                        CASE(a_handle_may_be_ended_or_dropped_in_the_handler), CASE(a_handle_outlives_its_worker),
                        CASE(ends_race_with_the_end_of_the_worker), CASE(handlers_on_threads_see_a_stop),
                        CASE(many_tasks_on_threads_each_run_once), CASE(callbacks_hear_what_happens),
+                       CASE(each_end_that_counts_is_told),
                        CASE(a_worker_hands_work_on_and_hears_the_answer),
                        CASE(a_worker_puts_a_job_and_calls_a_function_in_its_loop),
                        CASE(an_answer_that_never_comes_leaves_nothing), CASE(what_is_refused_is_destroyed),
