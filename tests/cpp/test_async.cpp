@@ -4,6 +4,7 @@
  * calls do is told by the tests of C.
  */
 #include <poll.h>
+#include <unistd.h>
 
 #include "cases.hpp"
 
@@ -110,7 +111,7 @@ static void an_exception_comes_out_and_the_answers_behind_it_are_told_next()
         });
     CHECK(a.wait());
     CHECK_COMES_OUT(std::domain_error, "mine", a.dispatch());
-    CHECK_EQUAL(n, 4);
+    CHECK(n == 4 && is_readable(a.fd(), 0));
     CHECK_EQUAL(a.dispatch(2), 2U);
     CHECK_EQUAL(a.dispatch(), 4U);
     CHECK_EQUAL(n, 10);
@@ -139,6 +140,49 @@ static void a_client_or_listener_may_be_destroyed_in_its_function()
         CHECK_EQUAL(std::string(h.queue), "q");
     }),
                 1U);
+}
+
+/* As after a call of C that frees it there: what the program was not told of is nobody's. */
+static void what_a_destroyed_client_has_taken_goes_back()
+{
+    muster::client c;
+    c.enqueue_many("q", {"a", "b", "c"});
+    auto a = std::make_unique<muster::async_client>();
+    for (int i = 0; i < 3; i++)
+        a->take("q", 1, 1min, 0ms, [&](const muster_answer &answer) {
+            CHECK_EQUAL(answer.n, 1U);
+            a.reset();
+        });
+    CHECK(a->wait());
+    CHECK_EQUAL(a->dispatch(), 1U);
+    CHECK_EQUAL(c.length("q"), 2U);
+}
+
+static void a_child_is_told_nothing_behind_the_function_that_forks()
+{
+    muster::async_client a;
+    muster::client c;
+    muster::listener l;
+    pid_t child = -1;
+    auto fork_once = [&](const auto &) { child = child < 0 ? child_fork() : child; };
+    for (int i = 0; i < 3; i++)
+        a.enqueue("q", "x", fork_once);
+    CHECK(a.wait());
+    size_t n = a.dispatch();
+    if (child == 0)
+        _exit(n == 1 ? 0 : 1);
+    CHECK_EQUAL(n, 3U);
+    CHECK_EQUAL(child_reap(child, 20000), 0);
+    for (const char *queue : {"a", "b", "c"})
+        l.add(queue);
+    child = -1;
+    for (n = 0; n < 3;) {
+        CHECK(is_readable(l.fd(), 20000));
+        n += l.next(fork_once);
+        if (child == 0)
+            _exit(n == 1 ? 0 : 1);
+    }
+    CHECK_EQUAL(child_reap(child, 20000), 0);
 }
 
 static void a_client_or_listener_may_be_moved_in_its_function()
@@ -245,6 +289,8 @@ int main(int argc, char **argv)
                        CASE(a_take_that_waits_hears_what_comes_and_ends_it), CASE(each_end_is_what_it_says),
                        CASE(an_exception_comes_out_and_the_answers_behind_it_are_told_next),
                        CASE(a_client_or_listener_may_be_destroyed_in_its_function),
+                       CASE(what_a_destroyed_client_has_taken_goes_back),
+                       CASE(a_child_is_told_nothing_behind_the_function_that_forks),
                        CASE(a_client_or_listener_may_be_moved_in_its_function),
                        CASE(what_is_refused_or_never_answered_is_destroyed_and_not_called),
                        CASE(many_threads_ask_at_once), CASE(a_listener_hears_from_ready_on)},
