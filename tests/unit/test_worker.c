@@ -102,6 +102,8 @@ static void bad_options_make_no_worker_and_are_told_in_words(void **state)
         {{.size = size, .data = &attached, .subscription = &two}, "data is broken, or is attached"},
         {{.size = size, .data = &one, .subscription = &attached}, "subscription is broken, or is attached"},
         {{.size = size, .data = &one, .subscription = &two, .hands = -1}, "hands is -1"},
+        {{.size = size, .data = &one, .subscription = &two, .replicas = 1}, "give a url"},
+        {{.size = size, .data = &one, .subscription = &two, .fsync = 1}, "give a url"},
 #if HIREDIS_MAJOR >= 1
         {{.size = size, .data = &one, .subscription = &secure}, "subscription has TLS of its own"},
 #endif
@@ -127,6 +129,25 @@ static void connections_that_are_handed_in_go_before_the_environment(void **stat
     assert_non_null(strstr(muster_worker_options_check(NULL), "MUSTER_URL: "));
     struct muster_worker *w;
     assert_err(muster_worker_new(&w, NULL), MUSTER_E_INVALID);
+}
+
+/* Their own connection is made by the url, as where the url itself asks for them. */
+static void what_needs_a_url_beside_connections_has_it(void **state)
+{
+    redisAsyncContext one = {0}, two = {0};
+    const struct muster_worker_options with[] = {{.url = "redis://h?replicas=1"},
+                                                 {.url = "redis://h", .replicas = 1},
+                                                 {.url = "redis://h?fsync=1"},
+                                                 {.url = "redis://h", .fsync = 1},
+                                                 {.url = "redis://h", .password = "secret"}};
+    (void)state;
+    for (size_t i = 0; i < N_OF(with); i++) {
+        struct muster_worker_options o = with[i];
+        o.size = sizeof o;
+        o.data = &one;
+        o.subscription = &two;
+        assert_null(muster_worker_options_check(&o));
+    }
 }
 
 static int forget_environment(void **state)
@@ -512,6 +533,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_worker_that_has_stopped_has_no_pulse),
         cmocka_unit_test(bad_options_make_no_worker_and_are_told_in_words),
         cmocka_unit_test_teardown(connections_that_are_handed_in_go_before_the_environment, forget_environment),
+        cmocka_unit_test(what_needs_a_url_beside_connections_has_it),
         cmocka_unit_test(options_at_their_limits_make_one),
         cmocka_unit_test(without_options_all_is_default),
         cmocka_unit_test(options_of_a_later_version_are_read),
