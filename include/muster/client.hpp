@@ -201,11 +201,11 @@ class take_options : detail::kept
         c_.size = sizeof c_;
         c_.n = 1;
         c_.lease_ms = lease_time.count();
-        if (lease_time.count() == 0) /* it would mean a default in C */
+        if (lease_time.count() == 0) /* it would mean a default in C, and is refused */
             c_.lease_ms = -1;
     }
 
-    take_options &n(size_t v) { return set(c_.n, v); }
+    take_options &n(size_t v) { return set(c_.n, v ? v : SIZE_MAX); } /* the same */
     take_options &wait(ms v) { return set(c_.wait_ms, detail::wait_ms(v)); }
     take_options &holder(std::string_view v) { return set(c_.holder, keep(v)); }
 
@@ -934,8 +934,6 @@ class lease
 
 inline std::vector<lease> client::take_many(std::string_view queue, size_t n, ms lease_time, ms wait)
 {
-    if (n == 0) /* it would mean a default in C */
-        throw error(MUSTER_E_INVALID, "take_many() needs an n of at least 1; nothing was sent");
     return take_many(queue, take_options(lease_time).n(n).wait(wait));
 }
 

@@ -285,14 +285,13 @@ static void a_listener_hears_from_ready_on()
 
 int main(int argc, char **argv)
 {
-    return cases::run({CASE(each_call_is_heard_once_on_the_thread_that_asks),
-                       CASE(a_take_that_waits_hears_what_comes_and_ends_it), CASE(each_end_is_what_it_says),
-                       CASE(an_exception_comes_out_and_the_answers_behind_it_are_told_next),
-                       CASE(a_client_or_listener_may_be_destroyed_in_its_function),
-                       CASE(what_a_destroyed_client_has_taken_goes_back),
-                       CASE(a_child_is_told_nothing_behind_the_function_that_forks),
-                       CASE(a_client_or_listener_may_be_moved_in_its_function),
-                       CASE(what_is_refused_or_never_answered_is_destroyed_and_not_called),
-                       CASE(many_threads_ask_at_once), CASE(a_listener_hears_from_ready_on)},
-                      argc, argv);
+    return cases::run(
+        {CASE(each_call_is_heard_once_on_the_thread_that_asks), CASE(a_take_that_waits_hears_what_comes_and_ends_it),
+         CASE(each_end_is_what_it_says), CASE(an_exception_comes_out_and_the_answers_behind_it_are_told_next),
+         CASE(a_client_or_listener_may_be_destroyed_in_its_function), CASE(what_a_destroyed_client_has_taken_goes_back),
+         CASE(a_child_is_told_nothing_behind_the_function_that_forks),
+         CASE(a_client_or_listener_may_be_moved_in_its_function),
+         CASE(what_is_refused_or_never_answered_is_destroyed_and_not_called), CASE(many_threads_ask_at_once),
+         CASE(a_listener_hears_from_ready_on)},
+        argc, argv);
 }

@@ -297,6 +297,7 @@ static void a_holder_has_a_name()
     CHECK_THROWS(MUSTER_E_LOST, held[0].finish());
     CHECK_THROWS(MUSTER_E_INVALID, c.take_many("q", muster::take_options(1min).holder("no name")));
     CHECK_THROWS(MUSTER_E_INVALID, c.take_many("q", 0, 1min));
+    CHECK_THROWS(MUSTER_E_INVALID, c.take_many("q", muster::take_options(1min).n(0)));
     CHECK_THROWS(MUSTER_E_INVALID, c.take("q", 0min));
     c.enqueue("q", "d");
     CHECK(waiting(c, "q") == strings({"a", "b", "d"}));

@@ -574,17 +574,25 @@ static void what_a_callback_throws_is_the_end()
 
 int main(int argc, char **argv)
 {
-    return cases::run({CASE(a_handler_that_returns_has_finished), CASE(a_handler_returns_an_outcome),
-                       CASE(an_exception_is_a_failure_with_its_words), CASE(a_handler_throws_an_end),
-                       CASE(a_job_is_retried_after_an_exception), CASE(a_result_goes_to_the_job),
+    return cases::run({CASE(a_handler_that_returns_has_finished),
+                       CASE(a_handler_returns_an_outcome),
+                       CASE(an_exception_is_a_failure_with_its_words),
+                       CASE(a_handler_throws_an_end),
+                       CASE(a_job_is_retried_after_an_exception),
+                       CASE(a_result_goes_to_the_job),
                        CASE(what_is_handed_on_is_ended_by_another_thread),
-                       CASE(a_handle_may_be_ended_or_dropped_in_the_handler), CASE(a_handle_outlives_its_worker),
-                       CASE(ends_race_with_the_end_of_the_worker), CASE(handlers_on_threads_see_a_stop),
-                       CASE(many_tasks_on_threads_each_run_once), CASE(callbacks_hear_what_happens),
+                       CASE(a_handle_may_be_ended_or_dropped_in_the_handler),
+                       CASE(a_handle_outlives_its_worker),
+                       CASE(ends_race_with_the_end_of_the_worker),
+                       CASE(handlers_on_threads_see_a_stop),
+                       CASE(many_tasks_on_threads_each_run_once),
+                       CASE(callbacks_hear_what_happens),
                        CASE(each_end_that_counts_is_told),
                        CASE(a_worker_hands_work_on_and_hears_the_answer),
                        CASE(a_worker_puts_a_job_and_calls_a_function_in_its_loop),
-                       CASE(an_answer_that_never_comes_leaves_nothing), CASE(what_is_refused_is_destroyed),
-                       CASE(a_command_runs_for_each_task), CASE(what_a_callback_throws_is_the_end)},
+                       CASE(an_answer_that_never_comes_leaves_nothing),
+                       CASE(what_is_refused_is_destroyed),
+                       CASE(a_command_runs_for_each_task),
+                       CASE(what_a_callback_throws_is_the_end)},
                       argc, argv);
 }
