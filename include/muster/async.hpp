@@ -16,32 +16,18 @@ namespace muster
 namespace detail
 {
 
-/* What C hands out in batches, one by one. What comes behind one whose function has thrown stays for the next time. */
-template <class Item> class unread
+/* What C hands out, one by one: what is not told stays where C knows it. fetch(&item) is the call of C. `held` holds its
+ * handle meanwhile; when nobody else does any more, a function has destroyed the program's object. */
+template <class Item, class Holder, class Fetch, class F>
+size_t each(const Holder &held, size_t max, Fetch &&fetch, F &&fn)
 {
-  public:
-    /* fetch(items, max) is the call of C. */
-    template <class Fetch, class F> size_t each(size_t max, Fetch &&fetch, F &&fn)
-    {
-        size_t n = 0;
-        for (; max == 0 || n < max; n++) {
-            if (at_ == n_) {
-                at_ = n_ = 0;
-                items_[0].size = sizeof items_[0];
-                n_ = fetch(items_, max == 0 || max - n > MAX ? MAX : max - n);
-                if (n_ == 0)
-                    break;
-            }
-            fn(items_[at_++]);
-        }
-        return n;
-    }
-
-  private:
-    static constexpr size_t MAX = 64;
-    Item items_[MAX] = {};
-    size_t at_ = 0, n_ = 0;
-};
+    size_t n = 0;
+    Item item{};
+    item.size = sizeof item;
+    for (; held.use_count() > 1 && (max == 0 || n < max) && fetch(&item) == 1; n++)
+        fn(item);
+    return n;
+}
 
 /* Who hears an answer. */
 struct asked : pending::one {
@@ -77,7 +63,7 @@ class async_client
   public:
     /* 0: the defaults of async.h. */
     explicit async_client(const client_options &o = client_options(), size_t max_in_flight = 0, size_t max_bytes = 0)
-        : s_(std::make_unique<state>())
+        : s_(std::make_shared<state>())
     {
         muster_async_options all{};
         all.size = sizeof all;
@@ -93,15 +79,16 @@ class async_client
     int fd() const noexcept { return muster_async_fd(s_->a); }
 
     /* Call the functions of up to `max` answers, 0: until there are none. Returns how many there were. An exception in one
-     * comes out of here; then call again, also before the client is destroyed: the answers behind it are still to be
-     * told, the descriptor need not be readable for them, and what a take among them has brought is leased. */
+     * comes out of here; the answers behind it are told by the next call. A function may destroy the client: then no
+     * other one is called, and it is gone when this returns. */
     size_t dispatch(size_t max = 0)
     {
-        return s_->answers.each(
-            max, [this](muster_answer *out, size_t n) { return muster_async_next(s_->a, out, n); },
-            [this](const muster_answer &answer) {
+        const auto s = s_;
+        return detail::each<muster_answer>(
+            s, max, [&](muster_answer *out) { return muster_async_next(s->a, out, 1); },
+            [&](const muster_answer &answer) {
                 if (auto *who = static_cast<detail::asked *>(answer.arg)) {
-                    const auto mine = s_->unanswered.take(who);
+                    const auto mine = s->unanswered.take(who);
                     who->tell(answer);
                 }
             });
@@ -137,7 +124,8 @@ class async_client
     template <class F> void take(std::string_view queue, size_t n, ms lease_time, ms wait, F fn)
     {
         ask(std::move(fn), [&](void *arg) {
-            return muster_async_take(s_->a, detail::ztext(queue), n, lease_time.count(), wait.count(), nullptr, arg);
+            return muster_async_take(s_->a, detail::ztext(queue), n, lease_time.count(), detail::wait_ms(wait), nullptr,
+                                     arg);
         });
     }
 
@@ -204,7 +192,6 @@ class async_client
   private:
     struct state {
         muster_async *a = nullptr;
-        detail::unread<muster_answer> answers;
         detail::pending unanswered;
 
         state() = default;
@@ -224,7 +211,7 @@ class async_client
         }
     }
 
-    std::unique_ptr<state> s_;
+    std::shared_ptr<state> s_;
 };
 
 /* What happens in queues (listen.h): with READY and GAP, which say from when on nothing is missed. */
@@ -233,7 +220,7 @@ class listener
   public:
     /* 0: the defaults of listen.h. */
     explicit listener(const client_options &o = client_options(), size_t max_heard = 0, size_t max_bytes = 0)
-        : s_(std::make_unique<state>())
+        : s_(std::make_shared<state>())
     {
         muster_listener_options all{};
         all.size = sizeof all;
@@ -260,12 +247,12 @@ class listener
     void remove_jobs_of_all_queues() { check(muster_listener_remove(s_->l, nullptr)); }
 
     /* muster_listener_next(): fn(const muster_heard &) for up to `max` events, 0: until there are none. Returns how many
-     * there were. An exception in `fn` comes out of here; then call again: what is behind it is still to be told, and
-     * the descriptor need not be readable for it. */
+     * there were. An exception in `fn` comes out of here; what is behind it is told by the next call. `fn` may destroy the listener: then it is called no more. */
     template <class F> size_t next(F &&fn, size_t max = 0)
     {
-        return s_->heard.each(
-            max, [this](muster_heard *out, size_t n) { return muster_listener_next(s_->l, out, n); }, fn);
+        const auto s = s_;
+        return detail::each<muster_heard>(
+            s, max, [&](muster_heard *out) { return muster_listener_next(s->l, out, 1); }, fn);
     }
 
     muster_listener *get() const noexcept { return s_->l; }
@@ -278,7 +265,6 @@ class listener
   private:
     struct state {
         muster_listener *l = nullptr;
-        detail::unread<muster_heard> heard;
 
         state() = default;
         state(const state &) = delete;
@@ -286,7 +272,7 @@ class listener
         ~state() { muster_listener_free(l); }
     };
 
-    std::unique_ptr<state> s_;
+    std::shared_ptr<state> s_;
 };
 
 } // namespace muster

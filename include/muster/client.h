@@ -132,9 +132,9 @@ struct muster_client_options {
      * cluster; there any other one is refused (E_INVALID). */
     const char *prefix;
 
-    /* How long connecting may take (looking up the host's name included), and each answer; default 5000. What is larger
-     * than 256 KiB, sent or received, may take that long again for each further 256 KiB. So a slow line is no failure,
-     * and no server can hold a call for ever, whatever it sends. */
+    /* How long connecting may take (looking up the host's name included), and each answer; default 5000, at most a day.
+     * What is larger than 256 KiB, sent or received, may take that long again for each further 256 KiB. So a slow line
+     * is no failure, and no server can hold a call for ever, whatever it sends. */
     int timeout_ms;
 
     /* Larger tasks are refused with E_TOO_BIG. Default 64 MiB; at most 512 MiB, the limit of Redis. */
@@ -432,7 +432,7 @@ MUSTER_API int muster_queue_list_cached(struct muster_client *c, int64_t max_age
  * put into it, when a worker serves it, or when a setting of it is set; it goes by itself when nothing of that is left.
  *
  * Returns MUSTER_OK, or
- *   MUSTER_E_NOT_FOUND  there is no such queue; the row is all 0
+ *   MUSTER_E_NOT_FOUND  there is no such queue; the row is that of an empty one: 0, and -1 for the age
  *   MUSTER_E_INVALID    the queue's name
  *   MUSTER_E_REDIS      a key of the queue has a wrong type
  */
@@ -848,7 +848,7 @@ struct muster_failed_filter {
     size_t size;                /* sizeof(struct muster_failed_filter) */
     const char *queue;          /* of this queue; must be given */
     const char *group;          /* only of this group; NULL: of all */
-    const char *const *entries; /* only these n_entries; NULL: all. Not together with `group` */
+    const char *const *entries; /* only these n_entries, of 0 none; NULL: all. Not together with `group` */
     size_t n_entries;
     uint64_t offset; /* how many to leave out first; only for muster_failed_list() */
     uint64_t n;      /* at most this many; 0: all */

@@ -120,6 +120,7 @@ class failed_filter : detail::kept
         c_.group = keep(v);
         return *this;
     }
+    /* Only these; an empty list means none. */
     failed_filter &entries(const std::vector<std::string> &v)
     {
         keep_list(c_.entries, c_.n_entries, v);
@@ -200,12 +201,12 @@ class take_options : detail::kept
         c_.size = sizeof c_;
         c_.n = 1;
         c_.lease_ms = lease_time.count();
-        if (lease_time.count() == 0) /* it would mean a default in C */
+        if (lease_time.count() == 0) /* it would mean a default in C, and is refused */
             c_.lease_ms = -1;
     }
 
-    take_options &n(size_t v) { return set(c_.n, v); }
-    take_options &wait(ms v) { return set(c_.wait_ms, static_cast<int64_t>(v.count())); }
+    take_options &n(size_t v) { return set(c_.n, v ? v : SIZE_MAX); } /* the same */
+    take_options &wait(ms v) { return set(c_.wait_ms, detail::wait_ms(v)); }
     take_options &holder(std::string_view v) { return set(c_.holder, keep(v)); }
 
     const muster_take_options &c() const noexcept { return c_; }
@@ -666,7 +667,7 @@ class client
     template <class F, class Ready> bool listen(std::string_view queue, ms wait, F &&fn, Ready &&ready)
     {
         return listen_by<muster_queue_event>(fn, ready, [&](auto row, auto begun, void *arg) {
-            return muster_queue_listen(get(), detail::ztext(queue), wait.count(), begun, row, arg);
+            return muster_queue_listen(get(), detail::ztext(queue), detail::wait_ms(wait), begun, row, arg);
         });
     }
 
@@ -674,7 +675,7 @@ class client
     template <class F, class Ready> bool listen_jobs(std::string_view queue, ms wait, F &&fn, Ready &&ready)
     {
         return listen_by<muster_job_event>(fn, ready, [&](auto row, auto begun, void *arg) {
-            return muster_job_listen(get(), detail::ztext(queue).or_null(), wait.count(), begun, row, arg);
+            return muster_job_listen(get(), detail::ztext(queue).or_null(), detail::wait_ms(wait), begun, row, arg);
         });
     }
 
@@ -802,7 +803,8 @@ class client
 /*
  * A task or job that client::take() took (client.h, "leases"). The lease lapses by itself when its time is over; until
  * then the holder ends it, once. If a lease is destroyed without that, it is given back: that is a call, which may
- * block as long as one, and whose error is dropped, because the task comes back anyway when the lease lapses.
+ * block as long as one, and whose error is dropped, because the task comes back anyway when the lease lapses. An
+ * interrupt stays for the next call of the program.
  *
  * After an end that throws E_LOST, E_CANCELLED or E_EXHAUSTED the process is nobody's, and the lease is empty. After all other
  * errors it is still held: call again, or let it go. A finish whose answer was lost may have counted; then the second
@@ -916,10 +918,13 @@ class lease
         s_.reset();
     }
 
+    /* An interrupt is for a call of the program: it is kept for that. */
     void let_go() noexcept
     {
-        if (s_)
+        if (s_ && muster_lease_give_back(s_->c, row_->id.c_str()) == MUSTER_E_INTERRUPTED) {
             static_cast<void>(!muster_lease_give_back(s_->c, row_->id.c_str()));
+            muster_client_interrupt(s_->c);
+        }
         s_.reset();
     }
 
@@ -929,8 +934,6 @@ class lease
 
 inline std::vector<lease> client::take_many(std::string_view queue, size_t n, ms lease_time, ms wait)
 {
-    if (n == 0) /* it would mean a default in C */
-        throw error(MUSTER_E_INVALID, "take_many() needs an n of at least 1; nothing was sent");
     return take_many(queue, take_options(lease_time).n(n).wait(wait));
 }
 

@@ -181,6 +181,12 @@ template <class T> T said(T number) noexcept
     return number == 0 ? static_cast<T>(MUSTER_ZERO) : number;
 }
 
+/* How long to wait, for the calls of C that know no word for `forever`. */
+inline int64_t wait_ms(ms wait) noexcept
+{
+    return wait == forever ? INT64_MAX : wait.count();
+}
+
 inline int64_t unix_ms(std::chrono::system_clock::time_point t) noexcept
 {
     return std::chrono::duration_cast<ms>(t.time_since_epoch()).count();
@@ -196,12 +202,14 @@ class kept
 
     const muster_bytes *keep_bytes_struct(std::string_view v) { return hold(keep_bytes(v)); }
 
+    /* The list is there, also if it is empty: NULL means all in some places. */
     void keep_list(const char *const *&list, size_t &n, const std::vector<std::string> &texts)
     {
         std::vector<const char *> pointers;
         for (const auto &one : texts)
             pointers.push_back(keep(one));
         n = pointers.size();
+        pointers.push_back(nullptr);
         list = hold(std::move(pointers))->data();
     }
 

@@ -251,7 +251,7 @@ struct job {
     muster_backoff backoff;
     uint64_t made;
     int64_t count;
-    std::string worker, process, group, message;
+    std::string worker, process, holder, group, message;
     std::optional<std::string> result;
     std::vector<std::string> tags, after, after_end, after_failure, before, parents, blocked_by;
     std::vector<line> history;
@@ -266,8 +266,8 @@ struct job {
           cancelled(j.cancelled != 0), unique(j.unique != 0), queued(j.queued != 0), put_at(at(j.put_at_ms)),
           since(at(j.since_ms)), due_at(time_or_none(j.due_at_ms)), from(time_or_none(j.from_ms)),
           until(time_or_none(j.until_ms)), limit(j.limit_ms), every(j.every_ms), backoff(j.backoff), made(j.made),
-          count(j.count), worker(j.worker), process(j.process), group(j.group), message(view(j.message)),
-          result(j.result.data ? std::optional<std::string>(view(j.result)) : std::nullopt),
+          count(j.count), worker(j.worker), process(j.process), holder(j.holder), group(j.group),
+          message(view(j.message)), result(j.result.data ? std::optional<std::string>(view(j.result)) : std::nullopt),
           tags(detail::copy_list(j.tags, j.n_tags)), after(detail::copy_list(j.after, j.n_after)),
           after_end(detail::copy_list(j.after_end, j.n_after_end)),
           after_failure(detail::copy_list(j.after_failure, j.n_after_failure)),

@@ -337,8 +337,8 @@ struct muster_worker_options {
     /* Stop when this many tasks were started and have ended; 0: no limit. */
     uint64_t max_tasks;
 
-    /* How long a handler may run on one task, or on a job that has no limit of its own; 0: as long as it likes. After
-     * that it is told MUSTER_STOP_LIMIT. An inline handler cannot be told until it returns to the loop. */
+    /* How long a handler may run on one task, or on a job that has no limit of its own, at most a year; 0: as long as it
+     * likes. After that it is told MUSTER_STOP_LIMIT. An inline handler cannot be told until it returns to the loop. */
     int64_t limit_ms;
 
     /* What MUSTER_GIVE_BACK means for a process past its limit: MUSTER_FAIL, MUSTER_RETRY or MUSTER_GIVE_BACK. 0: a
@@ -367,7 +367,8 @@ struct muster_worker_options {
     const char *password;
 
     /* As the parameters of the URL with these names, over which they win. One that has no effect is refused, as
-     * `tls_ca` without `rediss://`, or `password` with `data` and no `url`. */
+     * `tls_ca` without `rediss://`, or `password` with `data` and no `url`; and without a `url` `data` and `replicas` or
+     * `fsync` do not go together, because what asks for these has a connection of its own. */
     const char *tls_ca;
     const char *tls_cert;
     const char *tls_key;
@@ -739,7 +740,7 @@ typedef void muster_pulse_fn(struct muster_worker *w, void *arg);
  * they wait for: as muster_worker_serve().
  *
  * Returns MUSTER_OK, MUSTER_E_NOMEM, MUSTER_E_INVALID: `every_ms` is negative or more than a day, or `fn` is NULL; or
- * MUSTER_E_STATE: with `own_thread`, it has stopped.
+ * MUSTER_E_STATE: the worker has stopped.
  */
 MUSTER_API int muster_worker_set_pulse(struct muster_worker *w, int64_t every_ms, muster_pulse_fn *fn, void *arg);
 

@@ -390,11 +390,13 @@ class later
     }
 
     /* Run `fn(process_view &)` here as a handler: it returns nothing or an outcome, and what it throws ends the process
-     * as it would there. False: the worker was destroyed meanwhile, and the end went nowhere. */
+     * as it would there. False: the worker was destroyed meanwhile, and the end went nowhere; if before this call, `fn` is
+     * not called. */
     template <class F> bool run(F &&fn)
     {
         process_view p = view();
         try {
+            with([](process_view) {});
             try {
                 end(detail::run_handler(fn, p));
             } catch (...) {
@@ -817,6 +819,7 @@ class worker_options : detail::kept
     worker_options &replicas(int v) { return set(c_.replicas, v); }
     worker_options &replicas_time(ms v) { return set(c_.replicas_ms, detail::to_int(v)); }
     worker_options &fsync(bool v = true) { return set(c_.fsync, v); }
+    worker_options &tell_ended(bool v = true) { return set(c_.tell_ended, v); }
 
     /* Hears each event. Without it events that are warnings go to the log. */
     worker_options &on_event(std::function<void(worker_ref, const muster_event &)> fn)

@@ -4,6 +4,7 @@
  * calls do is told by the tests of C.
  */
 #include <poll.h>
+#include <unistd.h>
 
 #include "cases.hpp"
 
@@ -110,10 +111,97 @@ static void an_exception_comes_out_and_the_answers_behind_it_are_told_next()
         });
     CHECK(a.wait());
     CHECK_COMES_OUT(std::domain_error, "mine", a.dispatch());
-    CHECK_EQUAL(n, 4);
+    CHECK(n == 4 && is_readable(a.fd(), 0));
     CHECK_EQUAL(a.dispatch(2), 2U);
     CHECK_EQUAL(a.dispatch(), 4U);
     CHECK_EQUAL(n, 10);
+}
+
+/* No other function is called, and what the client holds is gone when the call returns. */
+static void a_client_or_listener_may_be_destroyed_in_its_function()
+{
+    const auto token = std::make_shared<int>(0);
+    auto a = std::make_unique<muster::async_client>();
+    auto l = std::make_unique<muster::listener>();
+    int n = 0;
+    for (int i = 0; i < 3; i++)
+        a->put("q", muster::job_spec("x").id("j"), [&, token](const muster_answer &answer) {
+            a.reset();
+            CHECK_EQUAL(std::string(answer.id), "j");
+            n++;
+        });
+    CHECK(a->wait());
+    CHECK_EQUAL(a->dispatch(), 1U);
+    CHECK(n == 1 && !a && token.use_count() == 1);
+    l->add("q");
+    CHECK(is_readable(l->fd(), 20000));
+    CHECK_EQUAL(l->next([&](const muster_heard &h) {
+        l.reset();
+        CHECK_EQUAL(std::string(h.queue), "q");
+    }),
+                1U);
+}
+
+/* As after a call of C that frees it there: what the program was not told of is nobody's. */
+static void what_a_destroyed_client_has_taken_goes_back()
+{
+    muster::client c;
+    c.enqueue_many("q", {"a", "b", "c"});
+    auto a = std::make_unique<muster::async_client>();
+    for (int i = 0; i < 3; i++)
+        a->take("q", 1, 1min, 0ms, [&](const muster_answer &answer) {
+            CHECK_EQUAL(answer.n, 1U);
+            a.reset();
+        });
+    CHECK(a->wait());
+    CHECK_EQUAL(a->dispatch(), 1U);
+    CHECK_EQUAL(c.length("q"), 2U);
+}
+
+static void a_child_is_told_nothing_behind_the_function_that_forks()
+{
+    muster::async_client a;
+    muster::client c;
+    muster::listener l;
+    pid_t child = -1;
+    auto fork_once = [&](const auto &) { child = child < 0 ? child_fork() : child; };
+    for (int i = 0; i < 3; i++)
+        a.enqueue("q", "x", fork_once);
+    CHECK(a.wait());
+    size_t n = a.dispatch();
+    if (child == 0)
+        _exit(n == 1 ? 0 : 1);
+    CHECK_EQUAL(n, 3U);
+    CHECK_EQUAL(child_reap(child, 20000), 0);
+    for (const char *queue : {"a", "b", "c"})
+        l.add(queue);
+    child = -1;
+    for (n = 0; n < 3;) {
+        CHECK(is_readable(l.fd(), 20000));
+        n += l.next(fork_once);
+        if (child == 0)
+            _exit(n == 1 ? 0 : 1);
+    }
+    CHECK_EQUAL(child_reap(child, 20000), 0);
+}
+
+static void a_client_or_listener_may_be_moved_in_its_function()
+{
+    muster::async_client a, other;
+    muster::listener l, heir;
+    int n = 0;
+    for (int i = 0; i < 3; i++)
+        a.enqueue("q", "x", [&](const muster_answer &) {
+            if (n++ == 0)
+                other = std::move(a);
+        });
+    CHECK(a.wait());
+    CHECK_EQUAL(a.dispatch() + other.dispatch(), 3U);
+    CHECK_EQUAL(n, 3);
+    l.add("q");
+    CHECK(is_readable(l.fd(), 20000));
+    CHECK_EQUAL(l.next([&](const muster_heard &) { heir = std::move(l); }), 1U);
+    heir.add("r");
 }
 
 static void what_is_refused_or_never_answered_is_destroyed_and_not_called()
@@ -197,10 +285,13 @@ static void a_listener_hears_from_ready_on()
 
 int main(int argc, char **argv)
 {
-    return cases::run({CASE(each_call_is_heard_once_on_the_thread_that_asks),
-                       CASE(a_take_that_waits_hears_what_comes_and_ends_it), CASE(each_end_is_what_it_says),
-                       CASE(an_exception_comes_out_and_the_answers_behind_it_are_told_next),
-                       CASE(what_is_refused_or_never_answered_is_destroyed_and_not_called),
-                       CASE(many_threads_ask_at_once), CASE(a_listener_hears_from_ready_on)},
-                      argc, argv);
+    return cases::run(
+        {CASE(each_call_is_heard_once_on_the_thread_that_asks), CASE(a_take_that_waits_hears_what_comes_and_ends_it),
+         CASE(each_end_is_what_it_says), CASE(an_exception_comes_out_and_the_answers_behind_it_are_told_next),
+         CASE(a_client_or_listener_may_be_destroyed_in_its_function), CASE(what_a_destroyed_client_has_taken_goes_back),
+         CASE(a_child_is_told_nothing_behind_the_function_that_forks),
+         CASE(a_client_or_listener_may_be_moved_in_its_function),
+         CASE(what_is_refused_or_never_answered_is_destroyed_and_not_called), CASE(many_threads_ask_at_once),
+         CASE(a_listener_hears_from_ready_on)},
+        argc, argv);
 }

@@ -4,6 +4,7 @@
  * back what nobody has ended. What the calls do is told by the tests of C.
  */
 #include <climits>
+#include <future>
 
 #include "cases.hpp"
 
@@ -296,9 +297,13 @@ static void a_holder_has_a_name()
     CHECK_THROWS(MUSTER_E_LOST, held[0].finish());
     CHECK_THROWS(MUSTER_E_INVALID, c.take_many("q", muster::take_options(1min).holder("no name")));
     CHECK_THROWS(MUSTER_E_INVALID, c.take_many("q", 0, 1min));
+    CHECK_THROWS(MUSTER_E_INVALID, c.take_many("q", muster::take_options(1min).n(0)));
     CHECK_THROWS(MUSTER_E_INVALID, c.take("q", 0min));
     c.enqueue("q", "d");
     CHECK(waiting(c, "q") == strings({"a", "b", "d"}));
+    c.put("r", muster::job_spec("x").id("j"));
+    const auto job = c.take_many("r", muster::take_options(1min).holder("me"));
+    CHECK_EQUAL(c.get_job("j")->holder, "me");
 }
 
 static void a_take_that_waits_is_interrupted()
@@ -320,6 +325,46 @@ static void a_take_that_waits_is_interrupted()
     CHECK(!e.may_pass() && !e.may_be_done());
     c.interrupt_take_back();
     CHECK_EQUAL(c.length("q"), 0U);
+}
+
+/* What is destroyed meanwhile takes no notice of it. */
+static void an_interrupt_waits_for_the_programs_own_call()
+{
+    muster::client c;
+    c.enqueue_many("q", {"a", "b"});
+    {
+        const auto held = c.take_many("q", 2, 1min);
+        c.interrupt();
+    }
+    CHECK_THROWS(MUSTER_E_INTERRUPTED, c.take("q", 1min, 1h));
+    CHECK(waiting(c, "q") == strings({"a", "b"}));
+    CHECK(!c.interrupt_take_back());
+}
+
+static void a_wait_may_be_for_ever()
+{
+    muster::client c, other;
+    muster::async_client a;
+    const auto late = std::async(std::launch::async, [&] {
+        raw_await(server.redis, nullptr, 1, "EVAL %s 0", "return redis.call('PUBSUB', 'NUMSUB', 'muster_q_work')[2]");
+        other.enqueue("q", "x");
+    });
+    CHECK_EQUAL(c.take("q", 1min, muster::forever)->task(), "x");
+    late.wait();
+    auto stop = [](const auto &) { return muster::then::stop; };
+    CHECK(c.listen("q", muster::forever, stop, [&] {
+        other.enqueue("q", "x");
+        other.cancel_task("q", "x");
+    }));
+    CHECK(c.listen_jobs("q", muster::forever, stop, [&] { other.put("q", "x"); }));
+    bool has_come = false;
+    a.take("r", 1, 1min, muster::forever, [&](const muster_answer &answer) { has_come = answer.n == 1; });
+    CHECK(!a.wait(0ms));
+    other.enqueue("r", "y");
+    CHECK(a.wait());
+    a.dispatch();
+    CHECK(has_come);
+    CHECK_THROWS(MUSTER_E_INVALID, c.take("q", 1min, -2ms));
 }
 
 static void leases_are_moved_and_outlive_their_client()
@@ -351,6 +396,19 @@ static void what_is_lost_is_not_given_back()
     CHECK(*held); /* a holder may ask again; only an end decides */
     CHECK_THROWS(MUSTER_E_LOST, held->finish());
     CHECK(!*held);
+}
+
+/* No names are none, and never all. */
+static void an_empty_list_of_failures_means_none()
+{
+    muster::client c;
+    c.enqueue("q", "x");
+    c.take("q", 30s)->fail("g");
+    const auto none = muster::failed_filter("q").entries({});
+    CHECK_EQUAL(c.replay(none), 0U);
+    CHECK_EQUAL(c.drop(none), 0U);
+    c.failed(none, [](const muster_failure &) { CHECK(!"a failure that nobody has named"); });
+    CHECK_EQUAL(c.replay(muster::failed_filter("q")), 1U);
 }
 
 static void an_end_without_an_answer_is_still_held()
@@ -530,8 +588,11 @@ int main(int argc, char **argv)
                        CASE(each_end_does_what_it_says),
                        CASE(a_holder_has_a_name),
                        CASE(a_take_that_waits_is_interrupted),
+                       CASE(an_interrupt_waits_for_the_programs_own_call),
+                       CASE(a_wait_may_be_for_ever),
                        CASE(leases_are_moved_and_outlive_their_client),
                        CASE(what_is_lost_is_not_given_back),
+                       CASE(an_empty_list_of_failures_means_none),
                        CASE(an_end_without_an_answer_is_still_held),
                        CASE(a_lease_is_destroyed_without_redis),
                        CASE(a_job_is_put_got_changed_and_cancelled),

@@ -254,8 +254,10 @@ static void a_handle_may_be_ended_or_dropped_in_the_handler()
                 throw std::runtime_error("with the handle in hand");
             else if (p.task() == "run")
                 CHECK(mine.run([](muster::process_view &) { throw muster::fail("of-run"); }));
-            if (!mine)
+            if (!mine) {
                 CHECK_THROWS(MUSTER_E_STATE, mine.give_back());
+                CHECK_THROWS(MUSTER_E_STATE, mine.run([](muster::process_view &) {}));
+            }
         });
         const auto failed = failures(c);
         CHECK(failed.size() == 3 && c.queue("q")->failed == 3);
@@ -282,7 +284,9 @@ static void a_handle_outlives_its_worker()
     CHECK_THROWS(MUSTER_E_LOST, kept[0].finish());
     CHECK(!kept[0]);
     CHECK_THROWS(MUSTER_E_LOST, kept[1].progress("half"));
-    CHECK(!kept[2].run([](muster::process_view &) {}));
+    bool is_called = false;
+    CHECK(!kept[2].run([&](muster::process_view &) { is_called = true; }));
+    CHECK(!is_called);
     kept.clear();
     CHECK_EQUAL(c.length("q"), 3U);
 }
@@ -389,10 +393,26 @@ static void callbacks_hear_what_happens()
         });
         w.run();
         CHECK_EQUAL(w.id(), "w");
+        const auto e = CHECK_THROWS(MUSTER_E_INVALID, w.set_pulse(-1ms, [](muster::worker_ref) {}));
+        CHECK(std::string(e.what()).find("every_ms is -1") != std::string::npos);
         CHECK_EQUAL(w.stats().taken, 0U);
     }
     CHECK(!events.empty() && events.back() == MUSTER_EVENT_STOPPED && id == "w");
     CHECK(pulses >= 3);
+}
+
+static void each_end_that_counts_is_told()
+{
+    muster::client c;
+    strings told;
+    auto o = options();
+    o.tell_ended().on_event([&](muster::worker_ref, const muster_event &e) {
+        if (e.type == MUSTER_EVENT_ENDED)
+            told.emplace_back(e.text);
+    });
+    c.enqueue("q", "x");
+    run_until(1, o, [](muster::process &) {});
+    CHECK(told == strings({"finished"}));
 }
 
 static void a_worker_hands_work_on_and_hears_the_answer()
@@ -554,16 +574,25 @@ static void what_a_callback_throws_is_the_end()
 
 int main(int argc, char **argv)
 {
-    return cases::run({CASE(a_handler_that_returns_has_finished), CASE(a_handler_returns_an_outcome),
-                       CASE(an_exception_is_a_failure_with_its_words), CASE(a_handler_throws_an_end),
-                       CASE(a_job_is_retried_after_an_exception), CASE(a_result_goes_to_the_job),
+    return cases::run({CASE(a_handler_that_returns_has_finished),
+                       CASE(a_handler_returns_an_outcome),
+                       CASE(an_exception_is_a_failure_with_its_words),
+                       CASE(a_handler_throws_an_end),
+                       CASE(a_job_is_retried_after_an_exception),
+                       CASE(a_result_goes_to_the_job),
                        CASE(what_is_handed_on_is_ended_by_another_thread),
-                       CASE(a_handle_may_be_ended_or_dropped_in_the_handler), CASE(a_handle_outlives_its_worker),
-                       CASE(ends_race_with_the_end_of_the_worker), CASE(handlers_on_threads_see_a_stop),
-                       CASE(many_tasks_on_threads_each_run_once), CASE(callbacks_hear_what_happens),
+                       CASE(a_handle_may_be_ended_or_dropped_in_the_handler),
+                       CASE(a_handle_outlives_its_worker),
+                       CASE(ends_race_with_the_end_of_the_worker),
+                       CASE(handlers_on_threads_see_a_stop),
+                       CASE(many_tasks_on_threads_each_run_once),
+                       CASE(callbacks_hear_what_happens),
+                       CASE(each_end_that_counts_is_told),
                        CASE(a_worker_hands_work_on_and_hears_the_answer),
                        CASE(a_worker_puts_a_job_and_calls_a_function_in_its_loop),
-                       CASE(an_answer_that_never_comes_leaves_nothing), CASE(what_is_refused_is_destroyed),
-                       CASE(a_command_runs_for_each_task), CASE(what_a_callback_throws_is_the_end)},
+                       CASE(an_answer_that_never_comes_leaves_nothing),
+                       CASE(what_is_refused_is_destroyed),
+                       CASE(a_command_runs_for_each_task),
+                       CASE(what_a_callback_throws_is_the_end)},
                       argc, argv);
 }

@@ -174,6 +174,24 @@ static void an_enqueue_under_a_request_goes_on_where_it_was_stopped(void **state
     assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 2 * MANY);
 }
 
+/* The same call would enqueue again what is there. */
+static void an_enqueue_without_a_request_is_not_stopped(void **state)
+{
+    static const char bytes[20000];
+    static const size_t lens[] = {4, sizeof bytes};
+    static struct muster_bytes tasks[MANY];
+    struct scene *s = *state;
+    for (size_t i = 0; i < sizeof lens / sizeof *lens; i++) {
+        for (size_t k = 0; k < MANY; k++)
+            tasks[k] = (struct muster_bytes){bytes, lens[i]};
+        struct watch *w = begin(s, 1);
+        assert_ok(muster_task_enqueue_many(s->client, "q", tasks, MANY, NULL, NULL));
+        assert_int_equal(w->steps, 0);
+    }
+    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 2 * MANY);
+    muster_client_set_progress(s->client, NULL, NULL);
+}
+
 static void a_call_of_one_step_is_not_stopped(void **state)
 {
     struct scene *s = *state;
@@ -194,6 +212,7 @@ int main(int argc, char **argv)
         live_test(a_replay_tells_and_stops),
         live_test(many_jobs_are_counted_as_all_of_the_call),
         live_test(an_enqueue_under_a_request_goes_on_where_it_was_stopped),
+        live_test(an_enqueue_without_a_request_is_not_stopped),
         live_test(a_call_of_one_step_is_not_stopped),
     };
     return scene_run(tests, argc, argv);

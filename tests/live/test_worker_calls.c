@@ -89,6 +89,7 @@ static void posts_run_once_in_order_on_the_loops_thread(void **state)
     assert_int_equal(atomic_load(&order.n_wrong), 0);
     assert_false(pthread_equal(order.thread, pthread_self()));
     assert_err(muster_worker_post(e->worker, NULL, NULL), MUSTER_E_INVALID);
+    assert_non_null(strstr(muster_worker_error(e->worker), "function"));
     epoll_worker_free(e);
 }
 

@@ -102,6 +102,8 @@ static void bad_options_make_no_worker_and_are_told_in_words(void **state)
         {{.size = size, .data = &attached, .subscription = &two}, "data is broken, or is attached"},
         {{.size = size, .data = &one, .subscription = &attached}, "subscription is broken, or is attached"},
         {{.size = size, .data = &one, .subscription = &two, .hands = -1}, "hands is -1"},
+        {{.size = size, .data = &one, .subscription = &two, .replicas = 1}, "give a url"},
+        {{.size = size, .data = &one, .subscription = &two, .fsync = 1}, "give a url"},
 #if HIREDIS_MAJOR >= 1
         {{.size = size, .data = &one, .subscription = &secure}, "subscription has TLS of its own"},
 #endif
@@ -127,6 +129,25 @@ static void connections_that_are_handed_in_go_before_the_environment(void **stat
     assert_non_null(strstr(muster_worker_options_check(NULL), "MUSTER_URL: "));
     struct muster_worker *w;
     assert_err(muster_worker_new(&w, NULL), MUSTER_E_INVALID);
+}
+
+/* Their own connection is made by the url, as where the url itself asks for them. */
+static void what_needs_a_url_beside_connections_has_it(void **state)
+{
+    redisAsyncContext one = {0}, two = {0};
+    const struct muster_worker_options with[] = {{.url = "redis://h?replicas=1"},
+                                                 {.url = "redis://h", .replicas = 1},
+                                                 {.url = "redis://h?fsync=1"},
+                                                 {.url = "redis://h", .fsync = 1},
+                                                 {.url = "redis://h", .password = "secret"}};
+    (void)state;
+    for (size_t i = 0; i < N_OF(with); i++) {
+        struct muster_worker_options o = with[i];
+        o.size = sizeof o;
+        o.data = &one;
+        o.subscription = &two;
+        assert_null(muster_worker_options_check(&o));
+    }
 }
 
 static int forget_environment(void **state)
@@ -340,8 +361,10 @@ static void the_loop_calls_the_program_until_the_worker_is_freed(void **state)
     (void)state;
     assert_ok(muster_worker_new(&w, &o));
     assert_err(muster_worker_set_pulse(w, -1, count_and_free, &n), MUSTER_E_INVALID);
+    assert_non_null(strstr(muster_worker_error(w), "every_ms is -1"));
     assert_err(muster_worker_set_pulse(w, (int64_t)25 * 3600 * 1000, count_and_free, &n), MUSTER_E_INVALID);
     assert_err(muster_worker_set_pulse(w, 1, NULL, &n), MUSTER_E_INVALID);
+    assert_non_null(strstr(muster_worker_error(w), "function"));
     assert_ok(muster_worker_set_pulse(w, 0, NULL, NULL));
     assert_ok(muster_worker_set_pulse(w, 1, count_and_free, &replaced));
     assert_ok(muster_worker_set_pulse(w, 1, count_and_free, &n));
@@ -349,6 +372,41 @@ static void the_loop_calls_the_program_until_the_worker_is_freed(void **state)
     (void)!muster_worker_run(w);
     assert_int_equal(n, 3);
     assert_int_equal(replaced, 0);
+}
+
+struct stopped {
+    struct event_base *base;
+    int err, n_pulses;
+};
+
+static void set_a_pulse_when_it_stops(struct muster_worker *w, const struct muster_event *e, void *arg)
+{
+    struct stopped *s = arg;
+    if (e->type != MUSTER_EVENT_STOPPED)
+        return;
+    s->err = muster_worker_set_pulse(w, 1, count_and_free, &s->n_pulses);
+    event_base_loopbreak(s->base);
+}
+
+static void a_worker_that_has_stopped_has_no_pulse(void **state)
+{
+    struct stopped s = {.base = event_base_new()};
+    const struct muster_worker_options o = {.size = sizeof o,
+                                            .url = "unix:///nonexistent/muster.sock",
+                                            .base = s.base,
+                                            .on_event = set_a_pulse_when_it_stops,
+                                            .arg = &s};
+    struct muster_worker *w;
+    (void)state;
+    assert_ok(muster_worker_new(&w, &o));
+    assert_ok(muster_worker_start(w));
+    assert_ok(muster_worker_stop(w, 0));
+    event_base_dispatch(s.base);
+    assert_err(s.err, MUSTER_E_STATE);
+    assert_err(muster_worker_set_pulse(w, 1, count_and_free, &s.n_pulses), MUSTER_E_STATE);
+    assert_non_null(strstr(muster_worker_error(w), "stopped"));
+    muster_worker_free(w);
+    event_base_free(s.base);
 }
 
 /* ---- stopping ---- */
@@ -472,8 +530,10 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_loop_calls_the_program_until_the_worker_is_freed),
+        cmocka_unit_test(a_worker_that_has_stopped_has_no_pulse),
         cmocka_unit_test(bad_options_make_no_worker_and_are_told_in_words),
         cmocka_unit_test_teardown(connections_that_are_handed_in_go_before_the_environment, forget_environment),
+        cmocka_unit_test(what_needs_a_url_beside_connections_has_it),
         cmocka_unit_test(options_at_their_limits_make_one),
         cmocka_unit_test(without_options_all_is_default),
         cmocka_unit_test(options_of_a_later_version_are_read),

@@ -216,14 +216,14 @@ static int enqueue_pipelined(struct muster_client *c, const struct request *r, u
 }
 
 /* Each chunk is a script. Under a request id the script knows whether the chunk was there before: so what an earlier
- * try enqueued stays enqueued once. */
+ * try enqueued stays enqueued once. Without one nobody may stop it: the same call would not do the rest, but all. */
 static int enqueue_scripts(struct muster_client *c, const struct request *r, uint64_t *waiting)
 {
     int err = MUSTER_OK;
     for (struct chunk chunk = next_chunk(r, before_first_chunk(r)); err == MUSTER_OK && chunk.from < chunk.to;
          chunk = next_chunk(r, chunk)) {
         uint64_t done = r->at_front ? r->n - chunk.to : chunk.from;
-        err = done > 0 ? client_step(c, done, r->n) : MUSTER_OK;
+        err = done > 0 && r->id ? client_step(c, done, r->n) : MUSTER_OK;
         if (err == MUSTER_OK)
             err = enqueue_script(c, r, chunk, waiting);
     }

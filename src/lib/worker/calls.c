@@ -86,9 +86,11 @@ int muster_worker_post(struct muster_worker *w, muster_post_fn *fn, void *arg)
 {
     if (!worker_is_own(w))
         return MUSTER_E_STATE;
-    struct post *post = fn ? malloc(sizeof *post) : NULL;
+    if (!fn)
+        return tell_error_as(w, MUSTER_E_INVALID, "there is no function to call");
+    struct post *post = malloc(sizeof *post);
     if (!post)
-        return fn ? MUSTER_E_NOMEM : MUSTER_E_INVALID;
+        return MUSTER_E_NOMEM;
     *post = (struct post){.call = {.run = run_post}, .fn = fn, .arg = arg};
     if (calls_leave(w, &post->call))
         return MUSTER_OK;

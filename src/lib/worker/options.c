@@ -105,7 +105,7 @@ static const char *check_connections(const struct muster_worker_options *o)
     if (!o->data || !o->subscription)
         return words_say("%s is given without %s; give both or none", o->data ? "data" : "subscription",
                          o->data ? "subscription" : "data");
-    if (o->replicas || o->fsync)
+    if (!o->url && (o->replicas || o->fsync))
         return "replicas and fsync need a connection of their own, which those handed in cannot make: give a url";
     if (o->data == o->subscription)
         return "data and subscription are one connection; they must be two";

@@ -29,6 +29,8 @@ struct wish {
 static int set(struct muster_worker *w, const void *arg)
 {
     const struct wish *wish = arg;
+    if (w->state == WORKER_STOPPED) /* nothing would end it */
+        return tell_error_as(w, MUSTER_E_STATE, "the worker has stopped");
     if (!w->pulse.timer)
         w->pulse.timer = event_new(w->base, -1, EV_PERSIST, on_timer, w);
     if (!w->pulse.timer)
@@ -42,8 +44,11 @@ static int set(struct muster_worker *w, const void *arg)
 
 int muster_worker_set_pulse(struct muster_worker *w, int64_t every_ms, muster_pulse_fn *fn, void *arg)
 {
-    if (every_ms < 0 || every_ms > PULSE_MAX_MS || (every_ms > 0 && !fn))
-        return MUSTER_E_INVALID;
+    if (every_ms < 0 || every_ms > PULSE_MAX_MS)
+        return tell_error_as(w, MUSTER_E_INVALID, "every_ms is %lld; it must be 0 (no pulse) to %lld",
+                             (long long)every_ms, (long long)PULSE_MAX_MS);
+    if (every_ms > 0 && !fn)
+        return tell_error_as(w, MUSTER_E_INVALID, "a pulse needs a function to call");
     return calls_carry_out(w, set, &(struct wish){every_ms, fn, arg});
 }
 
