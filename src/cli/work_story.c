@@ -95,7 +95,7 @@ static const char *words_of(const struct muster_event *e)
     if (e->type == MUSTER_EVENT_UNCOUNTED && e->err == MUSTER_E_CONN)
         return "an end may not have counted";
     if (is_too_large(e))
-        return "too large for this Redis";
+        return "too large";
     if (e->type == MUSTER_EVENT_DOWN)
         return down_text(e);
     if (e->type == MUSTER_EVENT_LOST && strstr(e->text, "is to stop"))

@@ -25,20 +25,17 @@ uint64_t size_limit_due(const struct size_suspect *s)
 }
 
 static const struct {
-    const char *word;
-    enum byte_limits_way way;
+    const char *word, *most;
 } things[] = {
-#define THING(thing, word, way) [thing] = {(word), (way)},
+#define THING(thing, word, most) [thing] = {(word), (most)},
     SIZE_LIMIT_THINGS(THING)
 #undef THING
 };
 
 void size_limit_words(char words[SIZE_LIMIT_WORDS], enum size_limit_thing thing, uint64_t n_bytes)
 {
-    snprintf(words, SIZE_LIMIT_WORDS, "its %s of %" PRIu64 " bytes is more than this Redis lets through in one %s",
-             things[thing].word, n_bytes,
-             things[thing].way == BYTE_LIMITS_REQUEST ? "request (proto-max-bulk-len, client-query-buffer-limit)"
-                                                      : "answer (client-output-buffer-limit)");
+    snprintf(words, SIZE_LIMIT_WORDS, "its %s of %" PRIu64 " bytes is more than %s", things[thing].word, n_bytes,
+             things[thing].most);
 }
 
 void size_limit_line(char line[SIZE_LIMIT_LINE], const char *process, const char *words)

@@ -25,16 +25,22 @@ void size_limit_note_break(struct size_suspect *s, const struct script_untaken *
 uint64_t size_limit_due(const struct size_suspect *s);
 
 #define SIZE_LIMIT_WORDS 256
-/* What may be too large, X(thing, word, the way that Redis does not let it go). */
-#define SIZE_LIMIT_THINGS(X)                       \
-    X(LARGE_TASK, "task", BYTE_LIMITS_ANSWER)      \
-    X(LARGE_RECORD, "record", BYTE_LIMITS_ANSWER)  \
-    X(LARGE_RESULT, "result", BYTE_LIMITS_REQUEST) \
-    X(LARGE_DATA, "data", BYTE_LIMITS_REQUEST)     \
-    X(LARGE_FOLLOWER, "follow-up task", BYTE_LIMITS_REQUEST)
+/* What there is less of than it needs. */
+#define SIZE_LIMIT_ANSWER "this Redis lets through in one answer (client-output-buffer-limit)"
+#define SIZE_LIMIT_REQUEST "this Redis lets through in one request (proto-max-bulk-len, client-query-buffer-limit)"
+#define SIZE_LIMIT_MEMORY "this worker has memory for"
+/* What may be too large, X(thing, word, for what). */
+#define SIZE_LIMIT_THINGS(X)                          \
+    X(LARGE_TASK, "task", SIZE_LIMIT_ANSWER)          \
+    X(LARGE_RECORD, "record", SIZE_LIMIT_ANSWER)      \
+    X(LARGE_RESULT, "result", SIZE_LIMIT_REQUEST)     \
+    X(LARGE_DATA, "data", SIZE_LIMIT_REQUEST)         \
+    X(LARGE_TASK_HERE, "task", SIZE_LIMIT_MEMORY)     \
+    X(LARGE_RECORD_HERE, "record", SIZE_LIMIT_MEMORY) \
+    X(LARGE_FOLLOWER, "follow-up task", SIZE_LIMIT_REQUEST)
 
 enum size_limit_thing {
-#define SIZE_LIMIT_ENUM(thing, word, way) thing,
+#define SIZE_LIMIT_ENUM(thing, word, most) thing,
     SIZE_LIMIT_THINGS(SIZE_LIMIT_ENUM)
 #undef SIZE_LIMIT_ENUM
 };

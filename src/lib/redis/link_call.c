@@ -295,6 +295,11 @@ bool link_was_alone(const struct link *l)
     return l->was_alone;
 }
 
+bool link_had_no_memory(const struct link *l)
+{
+    return l->had_no_memory;
+}
+
 void link_one_by_one(struct link *l)
 {
     l->room = 1;
@@ -310,12 +315,14 @@ void link_call_forget(struct link *l)
 {
     bool is_broken = l->outstanding > 0 && l->is_break_due && !l->is_closed;
     l->is_fruitless = l->n_heavy > 0 && !l->has_answered_heavy;
-    l->was_alone = is_broken && l->outstanding == 1 && l->calls->is_heavy && l->break_err == MUSTER_E_CONN;
+    bool is_alone = is_broken && l->outstanding == 1 && l->calls->is_heavy;
+    l->was_alone = is_alone && l->break_err == MUSTER_E_CONN;
+    l->had_no_memory = is_alone && l->break_err == MUSTER_E_NOMEM;
     l->is_alone = l->has_answered_heavy = false;
     l->room = is_broken ? 1 : l->room;
     while (l->calls) {
         answer(take_first(l), NULL);
-        l->was_alone = false;
+        l->was_alone = l->had_no_memory = false;
     }
     while (l->held)
         answer(take_held(l), NULL);

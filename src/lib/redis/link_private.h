@@ -88,6 +88,7 @@ struct link {
     size_t n_heavy;                /* so many are */
     bool is_alone;                 /* what is under way is one heavy call, and nothing else */
     bool was_alone;                /* the call that gets its NULL now, when the server closed the connection */
+    bool had_no_memory;            /* the same, when its answer was more than there was memory for */
     bool is_fruitless;             /* the connection ended with a heavy call, and has answered none */
     bool has_answered_heavy;       /* this connection */
 

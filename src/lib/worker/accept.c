@@ -143,6 +143,8 @@ static void on_fetched(const struct redisReply *reply, void *arg)
     if (!reply || !p || !process_is(p, LACKS_BYTES) || (asks_length && hear_length(p, reply)))
         return;
     int err = read_fetched(p, reply);
+    if (err == MUSTER_E_NOMEM && too_large_note_no_memory(p) && fetch(p))
+        return;
     too_large_fetched(p);
     if (err == MUSTER_OK)
         tell_accepted(w, REQUEST_FETCH);

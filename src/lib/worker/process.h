@@ -101,6 +101,7 @@ struct muster_process {
     bool sent_before;       /* its end was sent before, or Redis did not name it any more */
     bool is_accounted;      /* its end was counted among the figures */
     unsigned n_broken;      /* connections that ended while it alone was under way: too_large.c */
+    bool lacked_memory;     /* the last of them for want of memory here */
     bool may_have_counted;  /* its end was sent, the answer was lost, and Redis has not named it since */
     uint64_t last_readback; /* the number of the last read-back that named it */
     atomic_int stop_reason; /* enum muster_stop_reason */

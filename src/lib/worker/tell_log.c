@@ -88,7 +88,7 @@ static const char *words_of(const struct muster_event *e)
     if (e->type == MUSTER_EVENT_UNCOUNTED && e->err == MUSTER_E_CONN)
         return "an end may not have counted";
     if (e->type == MUSTER_EVENT_REFUSED && e->err == MUSTER_E_TOO_BIG)
-        return "too large for this Redis";
+        return "too large";
     return e->type == MUSTER_EVENT_DOWN ? words_of_down(e) : warnings[e->type];
 }
 

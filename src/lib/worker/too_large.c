@@ -7,7 +7,8 @@
  * It is given up only if the server says so itself, or has closed the connection twice while nothing else was under way
  * (link.h), and has such a limit, or does not say; and only if it is large. Whatever else ends a connection convicts
  * nobody. So while heavy calls go one by one, a turn brings one large result and takes nothing, or takes as few tasks as
- * there is room for. What is handed on comes again later, when its process runs once more: then it has such a way again.
+ * there is room for. The same goes for a task or record for which there is no memory here, though nothing else runs here:
+ * it would end each connection, and the worker would do nothing else. What is handed on comes again later, when its process runs once more: then it has such a way again.
  */
 #include <stdlib.h>
 
@@ -114,10 +115,21 @@ bool too_large_end(struct muster_process *const *ends, size_t n_ends, int err)
     return true;
 }
 
+/* What else runs here may have the memory now, and give it back. */
+bool too_large_note_no_memory(struct muster_process *p)
+{
+    p->lacked_memory = process_count(p->worker, IS_RUNNING) == 0;
+    p->n_broken += p->lacked_memory;
+    return p->lacked_memory;
+}
+
 void too_large_note_break(struct muster_process *p)
 {
     bool was_alone = link_was_alone(p->worker->connection.data);
+    p->lacked_memory = false;
     p->n_broken += was_alone;
+    if (link_had_no_memory(p->worker->connection.data))
+        (void)too_large_note_no_memory(p);
     p->worker->too_large.has_broken |= was_alone;
 }
 
@@ -128,10 +140,14 @@ bool too_large_must_measure(const struct muster_process *p)
 
 bool too_large_task(struct muster_process *p, uint64_t n_bytes)
 {
+    const bool is_limited = byte_limits_may_end(&p->worker->too_large.limits, BYTE_LIMITS_ANSWER, n_bytes);
     p->n_broken = 0;
-    if (n_bytes < COMMAND_LARGE || !byte_limits_may_end(&p->worker->too_large.limits, BYTE_LIMITS_ANSWER, n_bytes))
+    if (n_bytes < COMMAND_LARGE || !(p->lacked_memory || is_limited))
         return false;
-    too_large_give_up(p, p->kind == PROCESS_JOB ? LARGE_RECORD : LARGE_TASK, n_bytes);
+    if (p->lacked_memory)
+        too_large_give_up(p, p->kind == PROCESS_JOB ? LARGE_RECORD_HERE : LARGE_TASK_HERE, n_bytes);
+    else
+        too_large_give_up(p, p->kind == PROCESS_JOB ? LARGE_RECORD : LARGE_TASK, n_bytes);
     end_unfetched(p);
     return true;
 }
