@@ -194,6 +194,31 @@ def pausing():
     leave(s)
 
 
+# What was asked of Redis is done, although it is left before Redis has answered; a signal ends it all the same.
+def leaving(redis):
+    for is_kept in (True, False):
+        s = top(*NO_END)
+        wait_bar(s, "alpha")
+        os.kill(int(redis), signal.SIGSTOP)
+        try:
+            s.type("p")
+            s.wait("pause queue alpha? y/n")
+            s.type("y")
+            s.wait("Redis is asked")
+            s.type("q")
+            s.wait(lambda: s.modes() == s.before, "the terminal as it was")
+            if not is_kept:
+                os.kill(s.pid, signal.SIGTERM)
+                s.check_end(128 + signal.SIGTERM)
+        finally:
+            os.kill(int(redis), signal.SIGCONT)
+        if is_kept:
+            s.check_end()
+            s.wait("muster top: alpha: paused")
+            check(is_paused("alpha"), "not paused", s)
+            muster("resume", "alpha")
+
+
 def cancelling():
     s = top()
     s.type("3/gamma" + ENTER)
