@@ -160,6 +160,14 @@ grep -q "^muster delete: interrupted; $((before - left)) tasks that were still t
 ((left > 0 && left < before)) || fail "$left of $before are left"
 "$MUSTER" delete once --yes | grep -q "^once: deleted, with $left tasks" || fail 'the rest was not deleted'
 
+"$MUSTER" batch open night >"$tmp/said"
+seq 250 | "$MUSTER" put members --lines --batch night >"$tmp/said"
+stopped batch cancel night
+left=$("$MUSTER" batch night --json | sed -nE 's/.*"left":([0-9]+).*/\1/p')
+((left > 0 && left < 250)) || fail "$left of 250 are left"
+grep -q "^muster batch: interrupted; $((250 - left)) jobs are cancelled; a worker, or without any the next take, cancels the others\$" \
+    "$tmp/err" || fail "$left are left: $(cat "$tmp/err")"
+
 # Another signal ends it at once, also while Redis does not answer.
 start_held check
 kill -HUP "${pids[verb]}"
