@@ -45,15 +45,20 @@ static void say(struct top *t, const char *message)
 
 /* ---- views ---- */
 
+/* Are the rows those of this queue? NULL: of all. */
+static bool is_of(const struct top_sight *sight, const char *queue)
+{
+    return (sight->queue != NULL) == (queue != NULL) && (!queue || strcmp(sight->queue, queue) == 0);
+}
+
 static void go(struct top *t, enum top_view_id view, const char *queue)
 {
     char *copy = queue ? need(strdup(queue)) : NULL;
-    bool is_other = (t->queue != NULL) != (copy != NULL) || (copy && strcmp(copy, t->queue) != 0);
     free(t->queue);
     t->queue = copy;
     t->view = view;
     *t->filter = '\0';
-    if (view == TOP_PROCESSES && is_other) { /* the rows are others */
+    if (!is_of(&pane(t)->sight, copy)) {
         top_look_clear(&pane(t)->sight);
         pane(t)->at = 0;
     }
@@ -223,8 +228,7 @@ static void take_sight(struct top *t)
     struct top_sight sight;
     if (!top_look_take(t->look, &sight))
         return;
-    bool is_wanted = sight.view == t->view && (sight.queue != NULL) == (t->queue != NULL) &&
-                     (!sight.queue || strcmp(sight.queue, t->queue) == 0);
+    bool is_wanted = sight.view == t->view && is_of(&sight, t->queue);
     if (is_wanted || sight.trouble) {
         free(t->trouble);
         t->trouble = sight.trouble;

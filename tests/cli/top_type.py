@@ -367,10 +367,18 @@ def stopped(redis):
     leave(s)
     s = top(*NO_END)
     s.wait("alpha")
+    s.type("/evil-t" + ENTER)
+    s.wait(lambda: names(s) == ["evil-task"])
+    s.type(ENTER)
+    s.wait(lambda: len(names(s)) == 1 and "of evil-task" in s.text(), "the process of evil-task")
+    s.type("1")
+    s.wait("alpha")
     os.kill(int(redis), signal.SIGSTOP)
     try:
         check_keys(s)
         check_prompt(s, "2", "Redis is asked")
+        check_prompt(s, "3", "[3 processes]")
+        check("Redis is asked" in s.text(), "rows of one queue as those of all", s)
         s.type("q")
         s.wait(s.has_ended, "its end, which waits for Redis")
         s.check_end()
@@ -388,7 +396,8 @@ def gone(redis, socket, directory):
     new = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", socket, "--dir", directory, "--save", ""],
                            stdout=subprocess.DEVNULL)
     try:
-        s.wait("0 rows")
+        # The worker may have come back before the look.
+        s.wait(lambda: "OLD, " not in s.text() and "alpha" not in s.text(), "what is in the new Redis")
         muster("enqueue", "again", "x")
         s.wait("again")
         leave(s)
