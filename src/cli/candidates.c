@@ -19,6 +19,7 @@
  * Where the last word stands.
  *
  *   awaiting    the option whose argument it is; NULL: none
+ *   operands    the words that help has for the operands, by the options so far
  *   n_operands  how many operands come before it
  *   operand     the last one of these
  *   n_rest      how many words come between `--` and it; -1: there was no `--`
@@ -27,6 +28,7 @@
 struct place {
     struct call call;
     const struct opt *awaiting;
+    const char *operands;
     size_t n_operands;
     const char *operand;
     int n_rest;
@@ -74,12 +76,24 @@ static void set_common(struct place *p, const struct opt *o, const char *text)
         }
 }
 
+/* With `--process`, "QUEUE TASK... | --process PROCESS..." is "PROCESS...". */
+static void choose_operands(struct place *p, const char *flag)
+{
+    char words[WORD_SIZE];
+    snprintf(words, sizeof words, "| --%s ", flag);
+    const char *at = strstr(p->operands, words);
+    if (at)
+        p->operands = at + strlen(words);
+}
+
 static void pass_option(struct place *p, const char *word)
 {
     const struct opt *o = find_option(p, word);
     const char *value = strchr(word, '=');
     if (!o)
         return;
+    if (o->kind == OPT_FLAG && o->name && p->operands)
+        choose_operands(p, o->name);
     if (o->kind == OPT_FLAG || value)
         set_common(p, o, value ? value + 1 : NULL);
     else
@@ -103,6 +117,7 @@ static bool pass_word(struct place *p, const char *word)
         p->operand = word;
     } else {
         p->call.command = verbs_find(word);
+        p->operands = p->call.command ? p->call.command->operands : NULL;
         return p->call.command;
     }
     return true;
@@ -183,10 +198,19 @@ static void print_values(const struct place *p, const char *what)
         print_verbs(p);
     else if (strcmp(what, "SHELL") == 0)
         print_shells(p);
-    else if (strcmp(what, "NAME") == 0 && strcmp(p->call.command->name, "config") == 0)
-        print_settings(p);
     else if (strcmp(what, "FILE") == 0 || strcmp(what, "DIR") == 0 || strcmp(what, "PATH") == 0)
         print_shells_own("file");
+}
+
+/* An operand NAME is a setting; that of an option may be of anything. */
+static void print_nth_operand(const struct place *p, size_t n)
+{
+    char what[WORD_SIZE];
+    find_operand(p->operands, n, what);
+    if (strcmp(what, "NAME") == 0)
+        print_settings(p);
+    else
+        print_values(p, what);
 }
 
 /* `-TAG` removes a tag: the sign stays. */
@@ -266,26 +290,20 @@ static void print_after_equals(struct place *p, const char *equals)
 
 static void print_rest(struct place *p)
 {
-    char what[WORD_SIZE];
-    if (p->call.command && p->call.command->takes_command) {
+    if (p->call.command && p->call.command->takes_command)
         print_shells_own(p->n_rest == 0 ? "command" : "file");
-    } else if (p->call.command) {
-        find_operand(p->call.command->operands, p->n_operands + (size_t)p->n_rest, what);
-        print_values(p, what);
-    }
+    else if (p->call.command)
+        print_nth_operand(p, p->n_operands + (size_t)p->n_rest);
 }
 
 static void print_operand(struct place *p)
 {
-    char what[WORD_SIZE];
-    if (!p->call.command) {
+    if (!p->call.command)
         print_verbs(p);
-    } else if (strcmp(p->call.command->name, "batch") == 0) {
+    else if (strcmp(p->call.command->name, "batch") == 0)
         print_of_batch(p);
-    } else if (p->n_operands < p->call.command->max_operands) {
-        find_operand(p->call.command->operands, p->n_operands, what);
-        print_values(p, what);
-    }
+    else if (p->n_operands < p->call.command->max_operands)
+        print_nth_operand(p, p->n_operands);
 }
 
 void candidates_print(const struct call *call, char **words)

@@ -16,6 +16,7 @@
 #include "need.h"
 #include "out.h"
 #include "progress.h"
+#include "text.h"
 
 enum { ON_END, ON_COMPLETE, ON_FAILURE, TTL, BATCH };
 
@@ -89,6 +90,15 @@ static int run_close(const struct call *call, const char *id)
     return client_close(call, client, each_print(call, "id", id, "closed", muster_batch_close(client, id)));
 }
 
+static int report_cancel(const struct call *call, struct muster_client *client, int err, uint64_t n)
+{
+    char jobs[TEXT_NUMBER_SIZE];
+    return err == MUSTER_E_STOPPED
+               ? complain_stopped(call, "%s cancelled; a worker, or without any the next take, cancels the others",
+                                  text_number_of(jobs, n, "job is", "jobs are"))
+               : complain_error(call, err, muster_client_error(client));
+}
+
 static int run_cancel(const struct call *call, const char *id)
 {
     static const struct out_column columns[] = {
@@ -100,7 +110,9 @@ static int run_cancel(const struct call *call, const char *id)
         return code;
     progress_begin(call);
     muster_client_set_progress(client, progress_on_step, (void *)"jobs cancelled");
-    code = progress_end(client_close(call, client, muster_batch_cancel(client, id, &removed, &running)));
+    int err = muster_batch_cancel(client, id, &removed, &running);
+    code = progress_end(report_cancel(call, client, err, removed + running));
+    client_free(client);
     if (code)
         return code;
     if (call->common[OPT_JSON].set)

@@ -31,7 +31,8 @@ static const char *const state_names[] = {
 struct queue {
     char *name;
     uint64_t waiting, failed;
-    bool is_served;
+    bool is_served; /* by a worker, or by somebody who takes under leases */
+    bool is_paused;
 };
 
 struct visit {
@@ -75,8 +76,11 @@ static int note_queue(const struct muster_queue_info *info, void *arg)
 {
     struct visit *v = arg;
     v->queues = need(reallocarray(v->queues, v->n_queues + 1, sizeof *v->queues));
-    v->queues[v->n_queues++] =
-        (struct queue){.name = need(strdup(info->name)), .waiting = info->waiting, .failed = info->failed};
+    v->queues[v->n_queues++] = (struct queue){.name = need(strdup(info->name)),
+                                              .waiting = info->waiting,
+                                              .failed = info->failed,
+                                              .is_served = info->running > 0,
+                                              .is_paused = info->paused != 0};
     return 0;
 }
 
@@ -119,14 +123,14 @@ static void tell_unserved(struct visit *v)
     char tasks[TEXT_NUMBER_SIZE];
     for (size_t i = 0; i < v->n_queues; i++) {
         const struct queue *q = &v->queues[i];
-        if (q->waiting == 0 || q->is_served)
+        if (q->waiting == 0 || q->is_served || q->is_paused) /* that is wanted */
             continue;
         n++;
         say(v, MUSTER_ADVICE_MEND, "queues", "start a worker: `muster work QUEUE -- COMMAND`",
             "no worker serves '%s', where %s", q->name, text_number_of(tasks, q->waiting, "task waits", "tasks wait"));
     }
     if (n == 0)
-        say(v, MUSTER_ADVICE_GOOD, "queues", "", "each queue where something waits is served");
+        say(v, MUSTER_ADVICE_GOOD, "queues", "", "each queue where something waits is served, or paused");
 }
 
 static int note_time(const struct muster_failure *failure, void *arg)
@@ -247,9 +251,9 @@ const struct command cmd_doctor = {
     .about =
         "It looks at the version, eviction, memory, disk, replicas, settings and clock of Redis; at each right of the\n"
         "user; tries a write, a script and a message; and looks for dead workers that nobody sweeps, for queues that\n"
-        "no worker serves, and for old failures. `good` is well, `mend` is not, `unknown` may not be seen by this\n"
-        "user. USER in an advice is the user's name; the documents have an ACL rule for each role in "
-        "examples/users.acl.\n"
+        "no worker serves, though something waits, nothing runs and they are not paused, and for old failures.\n"
+        "`good` is well, `mend` is not, `unknown` may not be seen by this user. USER in an advice is the user's name;\n"
+        "the documents have an ACL rule for each role in examples/users.acl.\n"
         "The exit code is 1 if there is something to mend.\n",
     .examples = "muster doctor\nmuster doctor --role producer\nmuster doctor --json | grep mend\n",
     .options = options,

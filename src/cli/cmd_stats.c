@@ -139,13 +139,18 @@ struct showing {
     struct muster_stats stats;
 };
 
+static bool is_nothing(const struct muster_stats *stats)
+{
+    const struct muster_stats none = {.size = stats->size, .day = stats->day};
+    return memcmp(stats, &none, sizeof none) == 0;
+}
+
 static int show_queue(struct muster_client *client, const char *queue, void *arg)
 {
     struct showing *s = arg;
     s->stats.size = sizeof s->stats;
     int err = get_stats(s->call, client, queue, &s->stats);
-    bool is_nothing = s->stats.put + s->stats.taken + s->stats.stalled + s->stats.died == 0;
-    if (err == MUSTER_OK && !(is_nothing && s->call->own[QUEUE].set && known_is_missing(client, queue)))
+    if (err == MUSTER_OK && !(s->call->own[QUEUE].set && is_nothing(&s->stats) && known_is_missing(client, queue)))
         add_row(&s->table, queue, &s->stats);
     return err;
 }

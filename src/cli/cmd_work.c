@@ -38,13 +38,15 @@ static void on_stop_signal(int signo)
 static void on_alarm(int signo)
 {
     (void)signo;
-    too_late = 1;
+    too_late = !stops_asked;
     muster_worker_stop(worker, 0);
 }
 
+/* One after the other, so that the first one is known for the reason. */
 static void set_signal(int signo, void (*handler)(int))
 {
-    const struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    sigfillset(&action.sa_mask);
     sigaction(signo, &action, NULL);
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "complain.h"
 #include "connection.h"
 #include "need.h"
 #include "text.h"
@@ -44,15 +45,20 @@ static void say(struct top *t, const char *message)
 
 /* ---- views ---- */
 
+/* Are the rows those of this queue? NULL: of all. */
+static bool is_of(const struct top_sight *sight, const char *queue)
+{
+    return (sight->queue != NULL) == (queue != NULL) && (!queue || strcmp(sight->queue, queue) == 0);
+}
+
 static void go(struct top *t, enum top_view_id view, const char *queue)
 {
     char *copy = queue ? need(strdup(queue)) : NULL;
-    bool is_other = (t->queue != NULL) != (copy != NULL) || (copy && strcmp(copy, t->queue) != 0);
     free(t->queue);
     t->queue = copy;
     t->view = view;
     *t->filter = '\0';
-    if (view == TOP_PROCESSES && is_other) { /* the rows are others */
+    if (!is_of(&pane(t)->sight, copy)) {
         top_look_clear(&pane(t)->sight);
         pane(t)->at = 0;
     }
@@ -222,8 +228,7 @@ static void take_sight(struct top *t)
     struct top_sight sight;
     if (!top_look_take(t->look, &sight))
         return;
-    bool is_wanted = sight.view == t->view && (sight.queue != NULL) == (t->queue != NULL) &&
-                     (!sight.queue || strcmp(sight.queue, t->queue) == 0);
+    bool is_wanted = sight.view == t->view && is_of(&sight, t->queue);
     if (is_wanted || sight.trouble) {
         free(t->trouble);
         t->trouble = sight.trouble;
@@ -260,10 +265,11 @@ static void run(struct top *t, const sigset_t *open)
     }
 }
 
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+
 /* Signals come only while the loop waits. SIGTSTP and SIGWINCH are those of ncurses. */
 static void hold_signals(sigset_t *before)
 {
-    static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
     sigset_t held;
     sigemptyset(&held);
     sigaddset(&held, SIGWINCH);
@@ -273,6 +279,26 @@ static void hold_signals(sigset_t *before)
         sigaction(ending[i], &(const struct sigaction){.sa_handler = on_signal}, NULL);
     }
     sigprocmask(SIG_BLOCK, &held, before);
+}
+
+static void release_signals(const sigset_t *before)
+{
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+        signal(ending[i], SIG_DFL);
+    sigprocmask(SIG_SETMASK, before, NULL);
+}
+
+/* What was asked of Redis is done before the end, and told; Redis may take its time, so a signal ends it as ever. */
+static bool end_look(struct top_look *look, const struct call *call, const sigset_t *before)
+{
+    char *said;
+    if (top_look_is_acting(look))
+        release_signals(before);
+    bool has_ended = top_look_end(look, &said);
+    if (said)
+        complain(call, "%s", said);
+    free(said);
+    return has_ended;
 }
 
 static void clear_all(struct top *t)
@@ -302,7 +328,7 @@ int top_run(const struct top_options *o)
     t.look = top_look_start(o->call, o->client, o->interval_ms);
     run(&t, &before);
     top_screen_end();
-    if (!top_look_end(t.look))
+    if (!end_look(t.look, o->call, &before))
         _exit(EXIT_DONE); /* the thread waits for Redis, and uses what would be freed */
     clear_all(&t);
     return EXIT_DONE;

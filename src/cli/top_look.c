@@ -172,9 +172,11 @@ static void *run(void *arg)
 {
     struct top_look *l = arg;
     pthread_mutex_lock(&l->mutex);
-    while (!l->is_ending) {
-        if (l->has_action)
+    for (;;) {
+        if (l->has_action) /* also at the end: it was promised */
             act_once(l);
+        if (l->is_ending)
+            break;
         look_once(l);
         rest(l, now_ms() + l->interval_ms);
     }
@@ -259,25 +261,40 @@ char *top_look_take_said(struct top_look *l)
     return said;
 }
 
-bool top_look_end(struct top_look *l)
+bool top_look_is_acting(struct top_look *l)
+{
+    pthread_mutex_lock(&l->mutex);
+    bool is_acting = l->has_action;
+    pthread_mutex_unlock(&l->mutex);
+    return is_acting;
+}
+
+static bool join(struct top_look *l, bool is_acting)
 {
     struct timespec until;
-    pthread_mutex_lock(&l->mutex);
-    l->is_ending = true;
-    pthread_cond_signal(&l->changed);
-    pthread_mutex_unlock(&l->mutex);
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += END_MS * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    if (pthread_timedjoin_np(l->thread, NULL, &until) != 0)
+    return (is_acting ? pthread_join(l->thread, NULL) : pthread_timedjoin_np(l->thread, NULL, &until)) == 0;
+}
+
+bool top_look_end(struct top_look *l, char **said)
+{
+    pthread_mutex_lock(&l->mutex);
+    bool is_acting = l->has_action;
+    l->is_ending = true;
+    pthread_cond_signal(&l->changed);
+    pthread_mutex_unlock(&l->mutex);
+    bool has_ended = join(l, is_acting);
+    *said = top_look_take_said(l);
+    if (!has_ended)
         return false;
     muster_client_free(l->client);
     top_views_totals_free(l->totals);
     top_look_clear(&l->sight);
     free(l->queue);
     free(l->name);
-    free(l->said);
     close(l->fd);
     pthread_cond_destroy(&l->changed);
     pthread_mutex_destroy(&l->mutex);

@@ -42,7 +42,11 @@ bool top_look_take(struct top_look *l, struct top_sight *out);
 /* What came of an action, in words, to be freed; NULL: none has ended. */
 char *top_look_take_said(struct top_look *l);
 
-/* End the thread, and free all. Returns false if it waits for Redis: then it goes on, and nothing was freed. */
-bool top_look_end(struct top_look *l);
+/* Is an action not done yet? */
+bool top_look_is_acting(struct top_look *l);
+
+/* End the thread, and free all; an action that is not done yet is done first. `*said` is what top_look_take_said() would
+ * return. Returns false if a look waits for Redis: then the thread goes on, and nothing was freed. */
+bool top_look_end(struct top_look *l, char **said);
 
 #endif

@@ -109,6 +109,14 @@ is_quiet() {
 }
 check_redis() { redis_is "$@" || fail "redis ${*:2}: $(redis "${@:2}"), not $1"; }
 
+# start_gate: $tmp/gate.sock leads to Redis. The first script is held until there is a file $tmp/go, and $tmp/held says that
+# it is there: so a signal can come in the middle of a step, which is done whole. Needs python3.
+start_gate() {
+    start gate "$(command -v /usr/bin/python3 || command -v python3)" "$MUSTER_SOURCE/tests/cli/gate.py" "$tmp/gate.sock" "$socket" \
+        "$tmp/held" "$tmp/go"
+    wait_for test -S "$tmp/gate.sock"
+}
+
 # start_full_socket PATH: there is a Unix socket whose queue of connections is full; nobody accepts any. Needs python3.
 start_full_socket() {
     start full "$(command -v /usr/bin/python3 || command -v python3)" -c '

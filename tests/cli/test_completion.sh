@@ -43,6 +43,15 @@ for verb in "${verbs[@]}"; do
         s/^      (--[a-z-]+).*/\1/p; s/^  -[a-zA-Z0-9], (--[a-z-]+).*/\1/p; s/^  (-[a-zA-Z0-9]) .*/\1/p }' | sort -u >"$tmp/told"
     candidates "$verb" - | sort >"$tmp/got"
     diff "$tmp/told" "$tmp/got" >"$tmp/diff" || fail "the options of $verb in help (<) and candidates: $(cat "$tmp/diff")"
+    while read -r option; do # its argument, or what comes after it
+        check_exit 0 "$MUSTER" completion --candidates -- "$verb" "$option" ''
+        check_exit 0 "$MUSTER" completion --candidates -- "$option" ''
+    done <"$tmp/told"
+done
+# A word of help that has a meaning in one place has none in others.
+for name in --prefix --tls-server-name; do
+    check_candidates '' "$name" ''
+    check_candidates '' config "$name" ''
 done
 check_candidates $'bash\nfish\nzsh' completion ''
 
@@ -97,6 +106,10 @@ check_candidates '' enqueue mail --request ''
 check_candidates 'broken' replay jobs-run --group ''
 check_candidates $'+urgent' change j --tag +
 check_candidates "$process" finish .
+check_candidates "$process" cancel --process .
+check_candidates 'tracked-one' cancel --job tr
+check_candidates 'mail' cancel m
+check_candidates 'mail' work --print m
 check_candidates "$(sed -nE 's/^ *X\((keep_[a-z_]+), .*/\1/p' "$MUSTER_SOURCE/include/muster/job.h")" config keep_
 about() { "$MUSTER" completion --candidates -- "$@"; }
 [[ $(about work mail -- '') == $'\tcommand' ]] || fail 'a command is not completed'

@@ -5,7 +5,7 @@
 #  1. a Redis that loses nothing, with work that is served, is well: status 0, a line for each thing
 #  2. each thing that is to be mended has a line that says what to do, and status 1: eviction, no append-only file,
 #     appendfsync, a time-out for idle connections, memory that is nearly used up, a replica, a full Redis
-#  3. a queue that nobody serves, dead workers without a peer, failures that are older than a week
+#  3. a queue that nobody serves, unless it is paused; dead workers without a peer, failures that are older than a week
 #  4. with the rights of examples/users.acl it is well, and what this user may not see is unknown; each right that is missing is
 #     named with the rule that grants it, and with that rule it is there
 #  5. it leaves nothing behind; --json has the same lines
@@ -71,6 +71,14 @@ well
 # ---- 3
 "$MUSTER" enqueue lonely task >"$tmp/said"
 mends queues "no worker serves 'lonely', where 1 task waits; start a worker"
+# Paused is on purpose, and what is taken under leases needs no worker.
+"$MUSTER" pause lonely 2>"$tmp/err" >"$tmp/said"
+well
+"$MUSTER" resume lonely >"$tmp/said"
+"$MUSTER" enqueue lonely another >"$tmp/said"
+lease=$("$MUSTER" take --lease 1h lonely | cut -f 1)
+well
+"$MUSTER" finish "$lease" >"$tmp/said"
 start worker "$MUSTER" work lonely --id w --ttl 3s -- sleep 1000
 wait_for says worker 'takes tasks'
 wait_for redis_is 0 LLEN muster:queues:lonely

@@ -114,30 +114,7 @@ grep -q '^muster put: interrupted; no job was put$' "$tmp/verb.err" || fail "$(c
 stop_put --json
 grep -q '^{"error":"E_STOPPED","message":"interrupted; no job was put"}$' "$tmp/verb.err" || fail "$(cat "$tmp/verb.err")"
 
-# Between the verb and Redis: the first script is held until there is a file `go`, and `held` says that it is there. So
-# the signal comes in the middle of the first step, which is done whole.
-cat >"$tmp/gate.py" <<'PYTHON'
-import os, socket, sys, threading, time
-here, there, held, go = sys.argv[1:]
-def carry(source, target, gate):
-    while part := source.recv(65536):
-        if gate and b"EVAL" in part and not os.path.exists(go):
-            open(held, "w").close()
-            while not os.path.exists(go):
-                time.sleep(0.01)
-        target.sendall(part)
-    target.shutdown(socket.SHUT_WR)
-server = socket.socket(socket.AF_UNIX)
-server.bind(here)
-server.listen()
-while True:
-    client, redis = server.accept()[0], socket.socket(socket.AF_UNIX)
-    redis.connect(there)
-    for pair in (client, redis, True), (redis, client, False):
-        threading.Thread(target=carry, args=pair, daemon=True).start()
-PYTHON
-start gate python3 "$tmp/gate.py" "$tmp/gate.sock" "$socket" "$tmp/held" "$tmp/go"
-wait_for test -S "$tmp/gate.sock"
+start_gate
 # start_held VERB...
 start_held() {
     rm -f "$tmp/held" "$tmp/go"
@@ -159,6 +136,14 @@ left=$("$MUSTER" queues --json | sed -nE 's/.*"queue":"once","waiting":([0-9]+).
 grep -q "^muster delete: interrupted; $((before - left)) tasks that were still to run are deleted, " "$tmp/err" || fail "$before, $left: $(cat "$tmp/err")"
 ((left > 0 && left < before)) || fail "$left of $before are left"
 "$MUSTER" delete once --yes | grep -q "^once: deleted, with $left tasks" || fail 'the rest was not deleted'
+
+"$MUSTER" batch open night >"$tmp/said"
+seq 250 | "$MUSTER" put members --lines --batch night >"$tmp/said"
+stopped batch cancel night
+left=$("$MUSTER" batch night --json | sed -nE 's/.*"left":([0-9]+).*/\1/p')
+((left > 0 && left < 250)) || fail "$left of 250 are left"
+grep -q "^muster batch: interrupted; $((250 - left)) jobs are cancelled; a worker, or without any the next take, cancels the others\$" \
+    "$tmp/err" || fail "$left are left: $(cat "$tmp/err")"
 
 # Another signal ends it at once, also while Redis does not answer.
 start_held check

@@ -74,6 +74,13 @@ ok stats --queue q --day yesterday --json
 grep -qF '"put":77,' out || fail "not yesterday: $(cat out)"
 check_exit 3 "$MUSTER" stats --queue nowhere --day 1970-01-01
 check_out ''
+# Of a queue that is gone there is what happened in it, whatever that was.
+for what in put taken completed failed retried crashed cancelled stalled died; do
+    redis HSET muster:stats:20000:gone $what 1 >said
+    ok stats --queue gone --day 2024-10-04 --json
+    grep -qF "\"$what\":1," out || fail "$what: $(cat out)"
+    redis DEL muster:stats:20000:gone >said
+done
 
 redis DEL muster:stats:20000:made "muster:stats:$(($(redis TIME | head -n 1) / 86400 - 1)):q" >said # they never expire
 check_clean

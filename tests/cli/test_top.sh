@@ -4,7 +4,8 @@
 # muster top, on a terminal of its own, which top_type.py types into and looks at. Proves:
 #  1. queues, workers and processes are shown with what is in them; Enter shows the processes of a queue
 #  2. rows are sorted by each column, both ways; the bar stays on its row; a filter works as it is typed
-#  3. p pauses and resumes, c cancels: after a question, with the effect in Redis; a refusal is told; --read-only does none
+#  3. p pauses and resumes, c cancels: after a question, with the effect in Redis, also if it is left at once; a refusal is
+#     told; --read-only does none
 #  4. a resized terminal is drawn anew, one of 20x5 and of 1x1 does no harm; columns are straight under wide characters
 #  5. with a Redis that is stopped or gone keys are answered at once, old rows are marked, and it recovers
 #  6. names and tasks do not steer the terminal
@@ -59,6 +60,7 @@ on_screen sorting
 
 # ---- 3
 on_screen pausing
+on_screen leaving "${pids[redis]}"
 on_screen cancelling
 on_screen read_only
 

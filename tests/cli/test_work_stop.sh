@@ -7,7 +7,8 @@
 #  2. a second signal, or the end of the drain time, gives running tasks back to the front in order, and ends the
 #     children
 #  3. the id of a live worker is refused with status 4; the id of a crashed worker is free after its ttl
-#  4. without Redis it says so once and keeps trying until there is one; with --timeout it ends with status 124
+#  4. without Redis it says so once and keeps trying until there is one; with --timeout it ends with status 124,
+#     unless it was told to stop before
 #  5. a Redis that goes away and comes back: a line for each; if it lost its data, the worker registers again
 #  6. a wrong password ends it with status 77, another format with status 1
 #  7. a key of a wrong type keeps it from deregistering: it ends at once with status 1, and names the key; a replica:
@@ -106,6 +107,16 @@ wait_for says early 'takes tasks'
 end early TERM 0
 check_exit 124 "$MUSTER" work q --print --url "unix://$tmp/nobody" --ttl 100ms --timeout 200ms
 grep -q 'not registered within --timeout 200ms' err || fail "no reason: $(cat err)"
+# What it was told to first is why it ends, although its way out takes longer than --timeout.
+is_handled() { ! ((0x$(sed -n 's/^ShdPnd:[[:blank:]]*//p' "/proc/${pids[$1]}/status") & 1 << $2 - 1)); }
+start_gate
+start held "$MUSTER" work q --print --timeout 1h --url "unix://$tmp/gate.sock"
+wait_for test -e held
+kill -TERM "${pids[held]}"
+wait_for is_handled held 15
+kill -ALRM "${pids[held]}" 2>out || true # after a few seconds it ends by itself
+check_end held 0
+end gate KILL 137
 
 # ---- 5
 start worker "$MUSTER" work q --id w --ttl 300ms -- cat

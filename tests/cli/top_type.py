@@ -194,6 +194,31 @@ def pausing():
     leave(s)
 
 
+# What was asked of Redis is done, although it is left before Redis has answered; a signal ends it all the same.
+def leaving(redis):
+    for is_kept in (True, False):
+        s = top(*NO_END)
+        wait_bar(s, "alpha")
+        os.kill(int(redis), signal.SIGSTOP)
+        try:
+            s.type("p")
+            s.wait("pause queue alpha? y/n")
+            s.type("y")
+            s.wait("Redis is asked")
+            s.type("q")
+            s.wait(lambda: s.modes() == s.before, "the terminal as it was")
+            if not is_kept:
+                os.kill(s.pid, signal.SIGTERM)
+                s.check_end(128 + signal.SIGTERM)
+        finally:
+            os.kill(int(redis), signal.SIGCONT)
+        if is_kept:
+            s.check_end()
+            s.wait("muster top: alpha: paused")
+            check(is_paused("alpha"), "not paused", s)
+            muster("resume", "alpha")
+
+
 def cancelling():
     s = top()
     s.type("3/gamma" + ENTER)
@@ -342,10 +367,18 @@ def stopped(redis):
     leave(s)
     s = top(*NO_END)
     s.wait("alpha")
+    s.type("/evil-t" + ENTER)
+    s.wait(lambda: names(s) == ["evil-task"])
+    s.type(ENTER)
+    s.wait(lambda: len(names(s)) == 1 and "of evil-task" in s.text(), "the process of evil-task")
+    s.type("1")
+    s.wait("alpha")
     os.kill(int(redis), signal.SIGSTOP)
     try:
         check_keys(s)
         check_prompt(s, "2", "Redis is asked")
+        check_prompt(s, "3", "[3 processes]")
+        check("Redis is asked" in s.text(), "rows of one queue as those of all", s)
         s.type("q")
         s.wait(s.has_ended, "its end, which waits for Redis")
         s.check_end()
@@ -363,7 +396,8 @@ def gone(redis, socket, directory):
     new = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", socket, "--dir", directory, "--save", ""],
                            stdout=subprocess.DEVNULL)
     try:
-        s.wait("0 rows")
+        # The worker may have come back before the look.
+        s.wait(lambda: "OLD, " not in s.text() and "alpha" not in s.text(), "what is in the new Redis")
         muster("enqueue", "again", "x")
         s.wait("again")
         leave(s)

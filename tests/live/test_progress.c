@@ -3,6 +3,7 @@
  * Calls of several steps. Proves that they tell how far they are, that they end between two steps when they are told
  * to, and that what was done then is what was said, and the same call goes on with the rest.
  */
+#include <muster/batch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,6 +124,51 @@ static void a_replay_tells_and_stops(void **state)
     assert_int_equal(w->last.total, rest);
 }
 
+static int note_left(const struct muster_batch *batch, void *arg)
+{
+    *(uint64_t *)arg = batch->left;
+    return 0;
+}
+
+static void open_batch_of(struct scene *s, int n)
+{
+    char made[MUSTER_BATCH_ID_MAX + 1];
+    assert_ok(muster_batch_open(
+        s->client, &(struct muster_batch_spec){.size = sizeof(struct muster_batch_spec), .id = "b"}, made));
+    for (int i = 0; i < n; i++)
+        assert_ok(muster_job_put(s->client, "q",
+                                 &(struct muster_job_spec){.size = sizeof(struct muster_job_spec), .batch = "b"},
+                                 (char[MUSTER_JOB_ID_MAX + 1]){""}));
+}
+
+/* Where it is stopped something is left to be done. */
+static void a_cancel_of_a_batch_tells_and_stops(void **state)
+{
+    struct scene *s = *state;
+    enum { MEMBERS = 250 };
+    uint64_t first, rest, running, left = 0;
+    int steps = 1;
+    for (int at = 0; at <= steps; at++) {
+        open_batch_of(s, MEMBERS);
+        struct watch *w = begin(s, at);
+        int err = muster_batch_cancel(s->client, "b", &first, &running);
+        if (at == 0) {
+            assert_ok(err);
+            assert_int_equal(first, MEMBERS);
+            steps = w->steps;
+            assert_true(steps > 0 && !w->has_fallen);
+        } else {
+            assert_stopped(s, err);
+            assert_ok(muster_batch_get(s->client, "b", note_left, &left));
+            assert_true(left > 0 && left == MEMBERS - first);
+            (void)begin(s, 0);
+            assert_ok(muster_batch_cancel(s->client, "b", &rest, &running));
+            assert_int_equal(first + rest, MEMBERS);
+        }
+        muster_client_set_progress(s->client, NULL, NULL);
+    }
+}
+
 /* Of jobs with so much data a script moves fewer than a step of the call has. */
 enum { LARGE_JOBS = 150, LARGE_DATA = 100000 };
 
@@ -210,6 +256,7 @@ int main(int argc, char **argv)
         live_test(a_deletion_tells_and_stops),
         live_test(a_check_tells_and_stops),
         live_test(a_replay_tells_and_stops),
+        live_test(a_cancel_of_a_batch_tells_and_stops),
         live_test(many_jobs_are_counted_as_all_of_the_call),
         live_test(an_enqueue_under_a_request_goes_on_where_it_was_stopped),
         live_test(an_enqueue_without_a_request_is_not_stopped),

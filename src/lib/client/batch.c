@@ -192,9 +192,9 @@ static int cancel_step(struct muster_client *c, const char *id, enum script_canc
 }
 
 /* The steps of a batch whose cancel has begun. No member comes any more, so fewer and fewer are left. One that is gone by
- * now has ended: others cancel it, too. */
+ * now has ended: others cancel it, too. `next`: the first of `todo` that is to come then. */
 static int cancel_rest(struct muster_client *c, const char *id, struct script_batch_cancelled *count,
-                       struct name_list *todo)
+                       struct name_list *todo, size_t next)
 {
     uint64_t before = UINT64_MAX;
     int err = MUSTER_OK;
@@ -203,7 +203,7 @@ static int cancel_rest(struct muster_client *c, const char *id, struct script_ba
         if (err == MUSTER_OK && count->left > 0 && count->left >= before)
             return client_understand(c, MUSTER_E_REDIS);
         before = count->left;
-        if (err == MUSTER_OK)
+        if (err == MUSTER_OK && (count->left > 0 || next < todo->n))
             err = client_step(c, count->removed + count->running, 0);
     } while (err == MUSTER_OK && count->left > 0);
     return err == MUSTER_E_NOT_FOUND ? MUSTER_OK : err;
@@ -216,9 +216,9 @@ static int cancel_all(struct muster_client *c, const char *id, struct script_bat
     int err = cancel_step(c, id, CANCEL_FIRST, count, todo);
     say_not_there(c, err, id);
     if (err == MUSTER_OK && count->left > 0)
-        err = cancel_rest(c, id, count, todo);
+        err = cancel_rest(c, id, count, todo, 0);
     for (size_t i = 0; err == MUSTER_OK && i < todo->n; i++)
-        err = cancel_rest(c, todo->at[i].text, count, todo);
+        err = cancel_rest(c, todo->at[i].text, count, todo, i + 1);
     return err;
 }
 
