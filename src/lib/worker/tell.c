@@ -83,12 +83,13 @@ const char *muster_worker_error(const struct muster_worker *worker)
     return to;
 }
 
-/* Its words may have a name or a refusal in them that somebody else has written. */
+/* Its words may have a name or a refusal in them that somebody else has written. Handlers that were left running have
+ * limits still: nobody hears of these after STOPPED. */
 static void tell(struct muster_worker *w, const struct muster_event *e)
 {
     char text[TEXT_MAX];
     struct muster_event clean = *e;
-    if (w->is_free_due)
+    if (w->is_free_due || (w->tell.is_over && e->type != MUSTER_EVENT_STOPPED))
         return;
     snprintf(text, sizeof text, "%s", e->text);
     words_clean(text);
@@ -109,7 +110,7 @@ static void tell(struct muster_worker *w, const struct muster_event *e)
 void tell_event(struct muster_worker *w, enum muster_event_type type, int err, const char *text,
                 struct muster_process *process)
 {
-    if (text && err != MUSTER_OK)
+    if (text && err != MUSTER_OK && !w->tell.is_over)
         tell_error(w, "%s", text);
     tell(w, &(struct muster_event){.type = type, .err = err, .text = text ? text : "", .process = process});
 }
