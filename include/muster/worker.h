@@ -197,7 +197,7 @@ enum muster_event_type {
     MUSTER_EVENT_NOT_RESUMED,
 
     /* The worker has deregistered, or has given up: `err`, and `text` says why. None of its commands runs any more. This
-     * is the last event; the worker may be freed. */
+     * is the last event, and the last item of muster_worker_next(); the worker may be freed. */
     MUSTER_EVENT_STOPPED,
 
     /* Failures of `queue` were dropped for good, because its failed list is beyond a bound that was set; `text` says
@@ -574,8 +574,8 @@ MUSTER_API int muster_worker_serve_command(struct muster_worker *w, const char *
  */
 MUSTER_API int muster_worker_leave(struct muster_worker *w, const char *queue) MUSTER_MUST_CHECK;
 
-/* Called once for each muster_worker_enqueue(), by the loop: `err` and `waiting` as of muster_task_enqueue(). Not
- * called after the worker was freed. */
+/* Called once for each muster_worker_enqueue(), by the loop, perhaps after MUSTER_EVENT_STOPPED: `err` and `waiting` as
+ * of muster_task_enqueue(). Not called after the worker was freed. */
 typedef void muster_done_fn(struct muster_worker *w, int err, uint64_t waiting, void *arg);
 
 /*

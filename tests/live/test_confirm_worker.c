@@ -130,6 +130,25 @@ static void a_worker_that_stops_tells_what_became_of_each(void **state)
     assert_int_equal(a.confirmed, 0);
 }
 
+/* The same if the server does not even answer that they are there, on either connection. */
+static void a_worker_that_stops_at_a_silent_server_tells_of_each(void **state)
+{
+    struct scene *s = *state;
+    struct answers a = {0};
+    struct live_worker *w = begin(s, 5000);
+    enqueue(s, w, &a, 1);
+    redis_server_freeze(&master);
+    for (int i = 0; i < MANY; i++)
+        assert_ok(muster_worker_enqueue(w->worker, "elsewhere", "t", 1, note_answer, &a));
+    live_worker_stop(s, w, 0);
+    redis_server_thaw(&master);
+    struct expected e = {&a, 1 + MANY};
+    wait_on(s->base, are_here, &e, SOON_MS);
+    live_worker_free(s, w);
+    assert_int_equal(a.n, 1 + MANY);
+    assert_int_equal(a.confirmed, 1);
+}
+
 /* As long as its drain time lasts: they came before the stop, and nobody else knows of them. */
 static void a_worker_that_stops_waits_for_what_it_was_handed(void **state)
 {
@@ -236,6 +255,7 @@ int main(int argc, char **argv)
         live_test(what_replicas_have_is_confirmed_together),
         live_test(heartbeats_go_on_while_replicas_are_waited_for),
         live_test(a_worker_that_stops_tells_what_became_of_each),
+        live_test(a_worker_that_stops_at_a_silent_server_tells_of_each),
         live_test(a_worker_that_stops_waits_for_what_it_was_handed),
         live_test(a_burst_runs_what_it_was_handed),
         live_test(a_script_that_was_forgotten_is_waited_for_and_confirmed),

@@ -78,6 +78,7 @@ READS(wakes_hint)
 READS(probes)
 READS(heartbeats)
 READS(enqueued)
+READS(turns)
 
 static void await_figure(struct scene *s, const struct live_worker *w,
                          uint64_t (*read)(const struct muster_worker_stats *), uint64_t n)
@@ -284,6 +285,31 @@ static void breaks_of_each_connection_and_what_a_readback_finds_are_counted(void
     proxy_stop(&p);
 }
 
+/* Its own command says so while the end that the exit status has meant is under way, and gets lost. */
+static void an_end_by_the_own_command_is_counted_as_what_that_has_said(void **state)
+{
+    struct scene *s = *state;
+    struct proxy p;
+    proxy_start(&p, s->server->dir, s->server->socket);
+    struct live_worker *w = behind(s, &p);
+    scene_enqueue(s, "q", "t");
+    scene_await_starts(s, 1);
+    char name[200];
+    snprintf(name, sizeof name, "%s", muster_process_id(w->held[0]));
+    const uint64_t n_turns = look(w).turns;
+    proxy_swallow(&p, PROXY_DATA, PROXY_REQUESTS);
+    live_worker_end(w, MUSTER_FINISH);
+    await_figure(s, w, read_turns, n_turns + 1);
+    setenv("MUSTER_PROCESS", name, 1);
+    int err = muster_lease_fail(s->client, name, "g", "its own");
+    unsetenv("MUSTER_PROCESS");
+    assert_ok(err);
+    await_figure(s, w, read_failed, 1);
+    assert_int_equal(look(w).finished, 0);
+    live_worker_free(s, w);
+    proxy_stop(&p);
+}
+
 static void a_doubt_the_loss_and_the_uncounted_end_are_counted(void **state)
 {
     struct scene *s = *state;
@@ -438,6 +464,7 @@ int main(int argc, char **argv)
         live_test(work_that_only_a_heartbeat_told_of_is_counted),
         live_test(what_the_worker_enqueues_is_counted),
         live_test(breaks_of_each_connection_and_what_a_readback_finds_are_counted),
+        live_test(an_end_by_the_own_command_is_counted_as_what_that_has_said),
         live_test(a_doubt_the_loss_and_the_uncounted_end_are_counted),
         live_test(other_threads_read_while_the_worker_works),
         live_test(a_client_counts_commands_bytes_times_and_errors),

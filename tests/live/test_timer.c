@@ -14,6 +14,7 @@
 #include "proxy.h"
 #include "script_call.h"
 #include "slow.h"
+#include "worker/worker.h"
 #include "worker_process.h"
 
 #define HOUR_MS (3600 * 1000)
@@ -253,6 +254,34 @@ static void a_keeper_that_will_be_busy_hands_it_on_to_an_idle_worker(void **stat
     assert_null(journal_find(s->journal, 0, JOURNAL_END, -1, "busy", busy));
 }
 
+static bool knows_what_is_due(void *arg)
+{
+    const struct timer_keeper *k = arg;
+    return k->due_at_ms > 0 && !k->promoting;
+}
+
+/* It comes back before the answer that it went, and then nobody is idle to whom it could go once more. */
+static void a_keeper_does_not_give_it_up_for_an_answer_that_is_older(void **state)
+{
+    struct scene *s = *state;
+    struct muster_worker *w = sleeper(s, "w1")->worker;
+    await_keeper(s, "w1");
+    struct worker_process *heir =
+        worker_process_idle(s, &(struct worker_spec){.id = "heir", .ttl_ms = HOUR_MS, .queues = {{"q", 0}}});
+    kill(heir->pid, SIGSTOP);
+    job_put(s, "q", "a", "delay", "1500");
+    wait_on(s->base, knows_what_is_due, &w->keeper, SOON_MS);
+    timer_keeper_after_handler(w, 1000);
+    timer_keeper_before_handler(w, "q");
+    wait_until(is_kept, (&(struct kept){s, "heir"}), SOON_MS);
+    raw_do(s->server->redis, "ZREM %s:idle:q heir", s->prefix);
+    raw_do(s->server->redis, "SET %s:timer w1", s->prefix);
+    timer_keeper_sooner(w);
+    timer_keeper_before_handler(w, "q");
+    job_await(s, "a", "state", "complete");
+    worker_process_kill(heir);
+}
+
 static void nobody_keeps_it_when_the_last_has_stopped(void **state)
 {
     struct scene *s = *state;
@@ -392,6 +421,7 @@ int main(int argc, char **argv)
         live_test(a_due_job_costs_the_same_however_many_are_idle),
         live_test(the_first_keeps_it_and_hands_it_on_when_it_stops),
         live_test(a_keeper_that_will_be_busy_hands_it_on_to_an_idle_worker),
+        live_test(a_keeper_does_not_give_it_up_for_an_answer_that_is_older),
         live_test(nobody_keeps_it_when_the_last_has_stopped),
         live_test(another_keeps_it_when_the_keeper_has_died),
         live_test(another_keeps_it_when_it_was_handed_on_to_one_that_stands_still),

@@ -508,6 +508,45 @@ static void a_put_without_an_answer_is_told_as_such(void **state)
     proxy_stop(&proxy);
 }
 
+static void count_put(struct muster_worker *w, int err, const char *id, void *arg)
+{
+    (void)w, (void)err, (void)id;
+    atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+struct counted {
+    const atomic_int *n;
+    int wanted;
+};
+
+static bool has_come_to(void *arg)
+{
+    const struct counted *c = arg;
+    return atomic_load(c->n) == c->wanted;
+}
+
+/* What the loop does with its connections meanwhile disturbs no call, and each has its answer. */
+static void puts_go_on_while_connections_are_made(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy;
+    atomic_int n_answers = 0;
+    int n_puts = 0;
+    const struct muster_job_spec spec = {.size = sizeof spec};
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    struct epoll_worker *e = epoll_worker_idle(s, &(struct epoll_spec){.url = proxy.url});
+    for (int i = 0; i < 5; i++) {
+        proxy_cut(&proxy, PROXY_BOTH);
+        for (const int ups = e->events[MUSTER_EVENT_UP]; e->events[MUSTER_EVENT_UP] == ups; n_puts++) {
+            assert_ok(muster_worker_put(e->worker, "other", &spec, count_put, &n_answers));
+            epoll_worker_turn(e, 1);
+        }
+    }
+    wait_until(has_come_to, (&(struct counted){&n_answers, n_puts}), SOON_MS);
+    epoll_worker_free(e);
+    proxy_stop(&proxy);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -530,6 +569,7 @@ int main(int argc, char **argv)
         live_test(a_put_that_is_refused_says_why),
         live_test(puts_and_enqueues_keep_their_order),
         live_test(a_put_without_an_answer_is_told_as_such),
+        live_test(puts_go_on_while_connections_are_made),
     };
     return scene_run(tests, argc, argv);
 }

@@ -68,6 +68,22 @@ static struct live_worker *past_limit(struct scene *s, enum muster_outcome on_li
     return w;
 }
 
+/* The last event was told; the handler, which was left running, sees its limit all the same. */
+static void a_worker_that_has_stopped_tells_of_no_limit(void **state)
+{
+    struct scene *s = *state;
+    struct live_worker *w = live_worker_idle(s, &holder);
+    scene_enqueue(s, "q", "t");
+    scene_await_starts(s, 1);
+    struct muster_process *p = w->held[0];
+    assert_ok(muster_process_extend(p, ROOMY_MS));
+    live_worker_stop(s, w, 0);
+    const size_t n = journal_size(s->journal);
+    assert_int_equal(muster_process_stop_reason(p), MUSTER_STOP_DRAIN);
+    run_loop(s->base, 2 * ROOMY_MS);
+    assert_int_equal(journal_size(s->journal), n);
+}
+
 /* One job that is past its limit, with what it is put with. */
 static struct live_worker *job_past_limit(struct scene *s, enum muster_outcome on_limit, int retries)
 {
@@ -489,6 +505,7 @@ int main(int argc, char **argv)
         live_test(less_time_counts_too),
         live_test(a_limit_can_be_removed_and_set_where_there_was_none),
         live_test(once_told_it_stays_told),
+        live_test(a_worker_that_has_stopped_tells_of_no_limit),
         live_test(a_thread_asks_for_more_time),
         live_test(given_back_past_the_limit_it_fails),
         live_test(or_is_retried),

@@ -215,6 +215,64 @@ static void nothing_is_told_after_the_worker_was_freed(void **state)
 
 /* ---- neighbours ---- */
 
+/* ---- a worker with a loop of its own, or a thread, that stops while Redis is silent ---- */
+
+struct silent {
+    struct redis_server *server;
+    atomic_int n_answers, err;
+};
+
+static void note_silence(struct muster_worker *w, int err, uint64_t waiting, void *arg)
+{
+    struct silent *silent = arg;
+    (void)w, (void)waiting;
+    atomic_store(&silent->err, err);
+    atomic_fetch_add(&silent->n_answers, 1);
+}
+
+static void enqueue_and_stop(struct muster_worker *w, const struct muster_event *e, void *arg)
+{
+    struct silent *silent = arg;
+    if (e->type != MUSTER_EVENT_STARTED)
+        return;
+    redis_server_freeze(silent->server);
+    if (muster_worker_enqueue(w, "elsewhere", "t", 1, note_silence, silent) != MUSTER_OK)
+        atomic_store(&silent->err, MUSTER_E_INVALID);
+    muster_worker_stop(w, 0);
+}
+
+static bool is_answered(void *arg)
+{
+    return atomic_load(&((struct silent *)arg)->n_answers) > 0;
+}
+
+/* Its loop ends with it, and so does what would have told. */
+static void a_loop_that_ends_tells_first_what_has_no_answer(void **state)
+{
+    struct scene *s = *state;
+    for (int own_thread = 0; own_thread <= 1; own_thread++) {
+        struct muster_worker *w;
+        struct silent silent = {.server = s->server};
+        const struct muster_worker_options o = {.size = sizeof o,
+                                                .url = s->server->url,
+                                                .prefix = s->prefix,
+                                                .ttl_ms = 500,
+                                                .own_thread = own_thread,
+                                                .on_event = enqueue_and_stop,
+                                                .arg = &silent};
+        assert_ok(muster_worker_new(&w, &o));
+        assert_ok(muster_worker_start(w));
+        int err = own_thread ? MUSTER_E_CONN : muster_worker_run(w);
+        bool is_told = own_thread ? wait_for(NULL, is_answered, &silent, SOON_MS) : is_answered(&silent);
+        redis_server_thaw(s->server);
+        muster_worker_free(w);
+        assert_err(err, MUSTER_E_CONN);
+        assert_true(is_told);
+        assert_int_equal(atomic_load(&silent.n_answers), 1);
+        assert_err(atomic_load(&silent.err), MUSTER_E_CONN);
+    }
+}
+
 static void neighbours_of_a_queue_go_in_one_call(void **state)
 {
     struct scene *s = *state;
@@ -648,6 +706,7 @@ int main(int argc, char **argv)
         live_test(without_a_connection_it_is_refused_or_told_that_nobody_knows),
         live_test(the_worker_may_be_freed_inside_the_answer),
         live_test(nothing_is_told_after_the_worker_was_freed),
+        live_test(a_loop_that_ends_tells_first_what_has_no_answer),
         live_test(neighbours_of_a_queue_go_in_one_call),
         live_test(a_call_has_so_many_tasks_and_bytes_and_no_more),
         live_test(the_idle_get_the_first_ones_and_the_rest_waits),

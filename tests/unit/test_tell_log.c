@@ -118,13 +118,12 @@ static void many_of_a_kind_are_counted_instead(void **state)
     for (int i = 0; i < 5; i++)
         tell_event(w, MUSTER_EVENT_REFUSED, MUSTER_E_REDIS, "a key", NULL);
     assert_int_equal(heard.lines, 1);
-    assert_string_equal(heard.last, "muster: worker w-1: Redis refuses; it tries again: a key");
+    assert_string_equal(heard.last, "muster: worker w-1: Redis refuses: a key");
     tell_event(w, MUSTER_EVENT_LOST, MUSTER_E_GONE, NULL, NULL);
     assert_int_equal(heard.lines, 2);
     w->tell.log.last[MUSTER_EVENT_REFUSED].said_at_ms -= 60 * 1000;
     tell_event(w, MUSTER_EVENT_REFUSED, MUSTER_E_REDIS, "a key", NULL);
-    assert_string_equal(heard.last,
-                        "muster: worker w-1: Redis refuses; it tries again: a key (4 more of this kind before)");
+    assert_string_equal(heard.last, "muster: worker w-1: Redis refuses: a key (4 more of this kind before)");
     assert_int_equal(heard.lines, 3);
     muster_worker_free(w);
     event_base_free(base);
@@ -159,6 +158,8 @@ static void no_line_says_more_than_is_known(void **state)
     assert_int_equal(heard.lines, 1); /* the connection is given up, which is the one line */
     tell_event(w, MUSTER_EVENT_DOWN, MUSTER_E_BUSY, "READONLY no", NULL);
     assert_string_equal(heard.last, "muster: worker w-1: this Redis is a replica; it keeps trying: READONLY no");
+    tell_event(w, MUSTER_EVENT_REFUSED, MUSTER_E_NOMEM, "x cannot begin now", NULL);
+    assert_string_equal(heard.last, "muster: worker w-1: it lacks something of the system: x cannot begin now");
     muster_worker_free(w);
     event_base_free(base);
 }
@@ -181,6 +182,36 @@ static void a_reason_has_words_of_its_own(void **state)
         tell_event(w, MUSTER_EVENT_DOWN, cases[i].err, "why", NULL);
         assert_string_equal(heard.last, cases[i].line);
     }
+    muster_worker_free(w);
+    event_base_free(base);
+}
+
+static void assert_refusal(const struct muster_worker *w, int err, const char *words)
+{
+    int said;
+    assert_string_equal(tell_refusal(w, &said), words);
+    assert_int_equal(said, err);
+}
+
+/* Whatever else was refused since, or refused and accepted. */
+static void what_keeps_it_from_living_has_its_own_words(void **state)
+{
+    struct event_base *base = event_base_new();
+    struct muster_worker *w = make_worker(base, NULL, NULL);
+    int err;
+    (void)state;
+    assert_null(tell_refusal(w, &err));
+    tell_refused(w, REQUEST_NOTE, MUSTER_E_DENIED, "why");
+    assert_null(tell_refusal(w, &err));
+    tell_refused(w, REQUEST_HEARTBEAT, MUSTER_E_BUSY, "BUSY");
+    tell_refused(w, REQUEST_NOTE, MUSTER_E_DENIED, "why");
+    assert_refusal(w, MUSTER_E_BUSY, "the heartbeat was refused: BUSY");
+    tell_refused(w, REQUEST_TURN, MUSTER_E_REDIS, "a key");
+    assert_refusal(w, MUSTER_E_REDIS, "a turn was refused: a key");
+    tell_accepted(w, REQUEST_TURN);
+    assert_refusal(w, MUSTER_E_BUSY, "the heartbeat was refused: BUSY");
+    tell_accepted(w, REQUEST_HEARTBEAT);
+    assert_null(tell_refusal(w, &err));
     muster_worker_free(w);
     event_base_free(base);
 }
@@ -247,6 +278,7 @@ int main(int argc, char **argv)
         log_test(many_of_a_kind_are_counted_instead),
         log_test(what_is_no_warning_is_no_line),
         log_test(no_line_says_more_than_is_known),
+        log_test(what_keeps_it_from_living_has_its_own_words),
         log_test(a_reason_has_words_of_its_own),
         log_test(another_reason_in_one_outage_is_another_line),
         log_test(a_program_hears_no_control_characters_either),

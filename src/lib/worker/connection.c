@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "protocol/keys.h"
 #include "worker/worker.h"
 
 /* The longest pause between attempts to connect: a sixth of the ttl, so that everybody is back in time after an
@@ -172,7 +173,7 @@ static void on_data_up(void *arg)
     struct muster_worker *w = arg;
     figures_add(&w->figures.data_reconnects, w->connection.data_was_up);
     w->connection.data_was_up = true;
-    script_root_init(&w->root, w->prefix, link_db(w->connection.data));
+    key_channels(w->root.channels, w->prefix, link_db(w->connection.data));
     link_follow(w->connection.subscription, w->connection.data);
     tell_up(w);
     too_large_ask(w);
@@ -187,7 +188,7 @@ static void on_subscription_up(void *arg)
     struct muster_worker *w = arg;
     figures_add(&w->figures.subscription_reconnects, w->connection.subscription_was_up);
     w->connection.subscription_was_up = true;
-    script_root_init(&w->root, w->prefix, link_db(w->connection.subscription));
+    key_channels(w->root.channels, w->prefix, link_db(w->connection.subscription));
     if (wake_subscribe(w) != MUSTER_OK)
         link_break(w->connection.subscription, MUSTER_E_NOMEM, "cannot subscribe");
 }

@@ -162,10 +162,10 @@ static void tell_uncounted(struct muster_process *p, int err)
 {
     if (err == MUSTER_E_LOST && p->may_have_counted)
         err = MUSTER_E_CONN; /* it is not the owner any more, maybe because its end has counted */
-    if (p->has_begun)
-        count_uncounted(p, err);
-    if (p->has_begun && !p->worker->tell.is_over)
-        tell_event(p->worker, MUSTER_EVENT_UNCOUNTED, err, uncounted_text(err), p);
+    if (!p->has_begun)
+        return;
+    count_uncounted(p, err);
+    tell_event(p->worker, MUSTER_EVENT_UNCOUNTED, err, uncounted_text(err), p);
 }
 
 void end_uncounted(struct muster_process *p, int err)

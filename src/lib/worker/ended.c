@@ -75,8 +75,10 @@ void ended_note_list(struct muster_worker *w, const struct redisReply *own_ends)
 
 void ended_settle(struct muster_process *p)
 {
-    if (!p->is_ended)
-        tell(p, NULL);
+    if (p->is_ended)
+        p->outcome = p->ended_as;
+    else
+        tell(p, NULL); /* nobody here knows how */
     p->is_ended = true;
     end_counted(p);
 }

@@ -72,6 +72,7 @@ static void append(struct outbox *o, struct outbox_item *item)
     item->next = NULL;
     *o->items_end = item;
     o->items_end = &item->next;
+    outbox_item_tie(item);
     count(o, item, 1);
     set_fd(o, true);
 }
@@ -139,11 +140,8 @@ void outbox_forget(struct muster_process *p)
     if (!p->has_items)
         return;
     pthread_mutex_lock(&o->lock);
-    for (struct outbox_item *item = o->items; item; item = item->next)
-        if (item->process == p) {
-            item->item.user = muster_process_user(p);
-            item->process = NULL;
-        }
+    while (p->items)
+        outbox_item_untie(p->items);
     pthread_mutex_unlock(&o->lock);
 }
 
@@ -261,8 +259,7 @@ static void take_items(struct outbox *o, struct filling *f)
     struct outbox_item *first = o->items, **end = &first;
     for (struct outbox_item *item; (item = *end) != NULL && f->n < f->max; end = &item->next) {
         struct muster_process *p = item->process;
-        if (p)
-            item->item.user = muster_process_user(p);
+        outbox_item_untie(item);
         item->item.process = p && !atomic_load(&p->end_called) ? p : NULL;
         fill(f, f->n++, &item->item);
         count(o, item, -1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Making items: one piece of memory each, which has the copies behind it; and how many answers may be outstanding.
+ * Making items: one piece of memory each, which has the copies behind it; which process they are about; and how many
+ * answers may be outstanding.
  */
 #include "worker/outbox_item.h"
 
@@ -91,6 +92,30 @@ void outbox_item_free_all(struct outbox_item *first)
         free(first);
         first = next;
     }
+}
+
+/* ---- while it waits ---- */
+
+void outbox_item_tie(struct outbox_item *item)
+{
+    struct muster_process *p = item->process;
+    if (!p)
+        return;
+    item->before = p->items;
+    p->items = item;
+}
+
+void outbox_item_untie(struct outbox_item *item)
+{
+    struct muster_process *p = item->process;
+    if (!p)
+        return;
+    struct outbox_item **at = &p->items;
+    while (*at != item)
+        at = &(*at)->before;
+    *at = item->before;
+    item->item.user = muster_process_user(p);
+    item->process = NULL;
 }
 
 /* ---- answers that are to come ---- */

@@ -11,7 +11,8 @@
 struct outbox_item {
     struct outbox_item *next;
     struct muster_item item;
-    struct muster_process *process; /* that it is about; NULL: none, or it is freed */
+    struct muster_process *process; /* that it is about, while it waits; NULL: none, or it is freed */
+    struct outbox_item *before;     /* about the same process */
     size_t bytes;                   /* what it occupies */
     char copies[];
 };
@@ -20,6 +21,9 @@ struct outbox_item {
 struct outbox_item *outbox_item_of_event(const struct muster_event *e);
 /* `job` may be NULL. Its `err` and `waiting` follow. */
 struct outbox_item *outbox_item_of_answer(const char *queue, const char *job, void *arg);
+/* It waits, and no longer: its process knows it meanwhile. Under the outbox's lock. */
+void outbox_item_tie(struct outbox_item *item);
+void outbox_item_untie(struct outbox_item *item);
 void outbox_item_free_all(struct outbox_item *first);
 
 #endif

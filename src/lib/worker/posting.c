@@ -74,6 +74,7 @@ static void call_back(const struct posting *posting, uint64_t waiting)
     tell_leave(w);
 }
 
+/* STOPPED is the last that muster_worker_next() hands out. */
 void posting_finish(struct posting *posting)
 {
     struct muster_worker *w = posting->worker;
@@ -83,7 +84,7 @@ void posting_finish(struct posting *posting)
     follow_end(posting);
     if ((posting->fn || posting->put_fn) && !w->is_free_due)
         call_back(posting, waiting);
-    else if (posting->answer && !w->is_free_due)
+    else if (posting->answer && !w->is_free_due && !w->tell.is_over)
         answer(posting, waiting);
     posting_discard(posting);
 }

@@ -16,6 +16,7 @@
 #include "worker/serve.h"
 
 struct event;
+struct outbox_item;
 
 /* What a state means: one answer to each question. A rule asks for these (process_is() and the like) and names no
  * state, but where it moves a process into one. So a new state has answered every rule, or does not compile. */
@@ -95,7 +96,7 @@ struct muster_process {
     bool is_put_off;  /* a suspect that a damaged key keeps from beginning, until the next heartbeat */
     bool is_disowned; /* it runs on, but belongs to somebody else: its end is not sent */
     bool is_by_next;  /* it was offered to the program: executor_next.c */
-    bool has_items;   /* events about it may lie in the outbox */
+    bool has_items;   /* it has had some; the loop's */
     bool is_ended;    /* its own command has ended it, and is left to exit: ended.c */
     enum muster_outcome ended_as;
     bool sent_before;       /* its end was sent before, or Redis did not name it any more */
@@ -164,6 +165,7 @@ struct muster_process {
 
     struct muster_process *next_returned;
     struct muster_process *next_in_outbox;
+    struct outbox_item *items; /* events about it that wait, the last one first; under the outbox's lock */
 
     /* executor_threads.c: its place for the threads; and what a thread runs, because the queue may be left and served
      * again with another handler meanwhile. */

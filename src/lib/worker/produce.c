@@ -269,11 +269,12 @@ int produce_new(struct muster_worker *w, const struct url *url)
     return confirm_is_wanted(&p->confirm) ? url_copy(&p->url, url) : MUSTER_OK;
 }
 
+/* Calls without an answer have what was sent as their argument: so they get their NULL first. */
 void produce_close(struct muster_worker *w)
 {
     struct produce *p = &w->produce;
-    if (p->link)
-        link_close(p->link);
+    link_free(p->link);
+    p->link = NULL;
     finish_all(take_all(&p->sent, &p->sent_end), MUSTER_E_UNCONFIRMED);
     finish_all(take_all(&p->waiting, &p->waiting_end), MUSTER_E_CONN);
 }
@@ -281,10 +282,7 @@ void produce_close(struct muster_worker *w)
 void produce_free(struct muster_worker *w)
 {
     struct produce *p = &w->produce;
-    if (p->link)
-        link_free(p->link);
-    finish_all(take_all(&p->sent, &p->sent_end), MUSTER_E_UNCONFIRMED);
-    finish_all(take_all(&p->waiting, &p->waiting_end), MUSTER_E_CONN);
+    produce_close(w);
     finish_all(take_all(&p->refused, &p->refused_end), MUSTER_E_CONN);
     if (p->turn_end)
         event_free(p->turn_end);

@@ -142,8 +142,9 @@ bool serve_all_announced(const struct muster_worker *w)
 /* The rest of serving a queue, once it can be run. */
 static void begin_serving(struct muster_worker *w, const struct served *s)
 {
-    if (link_is_up(w->connection.subscription))
-        wake_subscribe_queue(w, s->name); /* otherwise with the others, when it is up */
+    struct link *subscription = w->connection.subscription; /* if it is down: with the others, when it is up */
+    if (link_is_up(subscription) && wake_subscribe_queue(w, s->name) != MUSTER_OK)
+        link_break(subscription, MUSTER_E_NOMEM, "cannot subscribe");
     serve_announce(w);
 }
 

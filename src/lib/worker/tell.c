@@ -83,12 +83,13 @@ const char *muster_worker_error(const struct muster_worker *worker)
     return to;
 }
 
-/* Its words may have a name or a refusal in them that somebody else has written. */
+/* Its words may have a name or a refusal in them that somebody else has written. Handlers that were left running have
+ * limits still: nobody hears of these after STOPPED. */
 static void tell(struct muster_worker *w, const struct muster_event *e)
 {
     char text[TEXT_MAX];
     struct muster_event clean = *e;
-    if (w->is_free_due)
+    if (w->is_free_due || (w->tell.is_over && e->type != MUSTER_EVENT_STOPPED))
         return;
     snprintf(text, sizeof text, "%s", e->text);
     words_clean(text);
@@ -109,7 +110,7 @@ static void tell(struct muster_worker *w, const struct muster_event *e)
 void tell_event(struct muster_worker *w, enum muster_event_type type, int err, const char *text,
                 struct muster_process *process)
 {
-    if (text && err != MUSTER_OK)
+    if (text && err != MUSTER_OK && !w->tell.is_over)
         tell_error(w, "%s", text);
     tell(w, &(struct muster_event){.type = type, .err = err, .text = text ? text : "", .process = process});
 }
@@ -164,22 +165,29 @@ static const char *const request_names[] = {
 #undef REQUEST_NAME
 };
 
+static void say_refusal(char out[TELL_REFUSAL_SIZE], enum request request, int err, const char *text)
+{
+    size_t size = TELL_REFUSAL_SIZE;
+    size_t len = (size_t)snprintf(out, size, "%s was refused: ", request_names[request]);
+    reply_refusal_words(out + len, size - len, text ? text : muster_err_text(err));
+    len = strlen(out);
+    if (err == MUSTER_E_FULL)
+        snprintf(out + len, size - len, "%s", FULL_ADVICE);
+    words_clean(out);
+}
+
 void tell_refused(struct muster_worker *w, enum request request, int err, const char *text)
 {
     struct tell *t = &w->tell;
+    struct last_refusal refusal = {.number = ++t->n_refused, .err = err};
     bool was_told = t->refused & 1u << request;
     t->refused |= 1u << request;
-    t->refusal_err = err;
-    size_t size = sizeof t->refusal;
-    size_t len = (size_t)snprintf(t->refusal, size, "%s was refused: ", request_names[request]);
-    reply_refusal_words(t->refusal + len, size - len, text ? text : muster_err_text(err));
-    len = strlen(t->refusal);
-    if (err == MUSTER_E_FULL)
-        snprintf(t->refusal + len, size - len, "%s", FULL_ADVICE);
-    words_clean(t->refusal);
+    say_refusal(refusal.words, request, err, text);
+    if (request <= REQUEST_STOP)
+        t->refusals[request] = refusal;
     figures_add(&w->figures.refusals, 1);
     if (!was_told)
-        tell_event(w, MUSTER_EVENT_REFUSED, err, t->refusal, NULL);
+        tell_event(w, MUSTER_EVENT_REFUSED, err, refusal.words, NULL);
 }
 
 void tell_refused_for_key(struct muster_worker *w, enum request request, const char *key)
@@ -191,10 +199,15 @@ void tell_refused_for_key(struct muster_worker *w, enum request request, const c
 
 const char *tell_refusal(const struct muster_worker *w, int *err)
 {
-    const unsigned vital = 1u << REQUEST_START | 1u << REQUEST_HEARTBEAT | 1u << REQUEST_READBACK | 1u << REQUEST_TURN |
-                           1u << REQUEST_STOP;
-    *err = w->tell.refusal_err;
-    return w->tell.refused & vital ? w->tell.refusal : NULL;
+    const struct tell *t = &w->tell;
+    const struct last_refusal *last = NULL;
+    for (unsigned i = 0; i <= REQUEST_STOP; i++)
+        if (t->refused & 1u << i && (!last || t->refusals[i].number > last->number))
+            last = &t->refusals[i];
+    if (!last)
+        return NULL;
+    *err = last->err;
+    return last->words;
 }
 
 void tell_accepted(struct muster_worker *w, enum request request)

@@ -9,18 +9,20 @@
 #include <muster/worker.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "worker/tell_log.h"
 
-/* What a worker asks of Redis, X(request, text). */
+/* What a worker asks of Redis, X(request, text). First what it needs to live or to stop, up to REQUEST_STOP. */
 #define REQUESTS(X)                                 \
     X(REQUEST_START, "registering")                 \
-    X(REQUEST_SERVE, "serving a queue")             \
-    X(REQUEST_TAKE_UP, "resuming")                  \
     X(REQUEST_HEARTBEAT, "the heartbeat")           \
     X(REQUEST_READBACK, "the read-back")            \
-    X(REQUEST_FETCH, "fetching a task")             \
     X(REQUEST_TURN, "a turn")                       \
+    X(REQUEST_STOP, "deregistering")                \
+    X(REQUEST_SERVE, "serving a queue")             \
+    X(REQUEST_TAKE_UP, "resuming")                  \
+    X(REQUEST_FETCH, "fetching a task")             \
     X(REQUEST_ALONE, "beginning alone")             \
     X(REQUEST_SWEEP, "a sweep")                     \
     X(REQUEST_HANDED_ON, "what was handed on")      \
@@ -32,8 +34,7 @@
     X(REQUEST_AGES, "noting since when tasks wait") \
     X(REQUEST_SHARE, "sharing a queue evenly")      \
     X(REQUEST_HAND_ON, "handing on the timer")      \
-    X(REQUEST_LEAVE, "leaving a queue")             \
-    X(REQUEST_STOP, "deregistering")
+    X(REQUEST_LEAVE, "leaving a queue")
 
 enum request {
 #define REQUEST_ENUM(name, text) name,
@@ -50,6 +51,15 @@ enum request {
 
 /* The longest words of an error. */
 #define TELL_ERROR_SIZE 768
+/* Has room for the name of any key. */
+#define TELL_REFUSAL_SIZE 600
+
+/* The last refusal of a request, told or not. */
+struct last_refusal {
+    uint64_t number; /* the higher, the later */
+    int err;
+    char words[TELL_REFUSAL_SIZE];
+};
 
 struct tell {
     pthread_mutex_t lock;        /* of these three */
@@ -60,9 +70,9 @@ struct tell {
     int depth;                   /* callbacks of the program that run now, one inside the other */
     unsigned refused;            /* a bit for each request whose refusal was told */
     struct tell_log log;
-    bool damage_told;  /* a damaged key was told, and was still damaged when it was met last */
-    int refusal_err;   /* the last refusal, told or not */
-    char refusal[600]; /* has room for the name of any key */
+    bool damage_told; /* a damaged key was told, and was still damaged when it was met last */
+    uint64_t n_refused;
+    struct last_refusal refusals[REQUEST_STOP + 1];
 };
 
 void tell_new(struct muster_worker *w);
@@ -91,8 +101,8 @@ void tell_refused(struct muster_worker *w, enum request request, int err, const 
 /* The same because of this key, which has a wrong type. */
 void tell_refused_for_key(struct muster_worker *w, enum request request, const char *key);
 void tell_accepted(struct muster_worker *w, enum request request);
-/* The last refusal in words, if what the worker asked for was refused, and nothing like it was accepted since:
- * something that it needs to live or to stop. NULL: nothing was refused. */
+/* The last refusal in words of something that it needs to live or to stop, and that was not accepted since. NULL: there
+ * is none. */
 const char *tell_refusal(const struct muster_worker *w, int *err);
 /* A key is damaged: told once, until NULL says that all is well. */
 void tell_damaged(struct muster_worker *w, const char *key);

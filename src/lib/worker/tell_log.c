@@ -25,7 +25,7 @@ static const char *const warnings[TELL_LOG_KINDS] = {
     [MUSTER_EVENT_UP] = "Redis is back",
     [MUSTER_EVENT_UNCOUNTED] = "an end did not count",
     [MUSTER_EVENT_DELETED] = "the queue was deleted; a task that does not finish is gone",
-    [MUSTER_EVENT_REFUSED] = "Redis refuses; it tries again",
+    [MUSTER_EVENT_REFUSED] = "Redis refuses",
     [MUSTER_EVENT_ALONE] = "a task holds others up",
     [MUSTER_EVENT_NOT_RESUMED] = "not resumed",
     [MUSTER_EVENT_STOPPED] = "gave up",
@@ -83,12 +83,22 @@ static const char *words_of_down(const struct muster_event *e)
     }
 }
 
+/* Not all of it is asked of Redis, and not all of that is tried again. */
+static const char *words_of_refused(const struct muster_event *e)
+{
+    if (e->err == MUSTER_E_TOO_BIG)
+        return "too large";
+    if (e->err == MUSTER_E_NOMEM)
+        return "it lacks something of the system";
+    return e->err == MUSTER_E_DENIED && e->process ? "a command cannot be stopped" : warnings[MUSTER_EVENT_REFUSED];
+}
+
 static const char *words_of(const struct muster_event *e)
 {
     if (e->type == MUSTER_EVENT_UNCOUNTED && e->err == MUSTER_E_CONN)
         return "an end may not have counted";
-    if (e->type == MUSTER_EVENT_REFUSED && e->err == MUSTER_E_TOO_BIG)
-        return "too large";
+    if (e->type == MUSTER_EVENT_REFUSED)
+        return words_of_refused(e);
     return e->type == MUSTER_EVENT_DOWN ? words_of_down(e) : warnings[e->type];
 }
 

@@ -138,7 +138,7 @@ void timer_keeper_apply_heartbeat(struct muster_worker *w, int64_t next_due_ms)
 
 void timer_keeper_sooner(struct muster_worker *w)
 {
-    w->keeper.handing_on = false; /* the timer came back before the answer that it went */
+    w->keeper.n_void = w->keeper.n_handing_on; /* the timer came back before the answer that it went */
     keep(w);
     promote(w);
 }
@@ -146,37 +146,42 @@ void timer_keeper_sooner(struct muster_worker *w)
 static void on_handed_on(const struct redisReply *reply, void *arg)
 {
     struct muster_worker *w = arg;
+    struct timer_keeper *k = &w->keeper;
     const int err = reply_err(reply);
-    if (w->keeper.handing_on && reply_integer(reply) == 1)
+    if (k->n_void == 0 && reply_integer(reply) == 1)
         timer_keeper_stop(w);
+    k->n_void -= k->n_void > 0;
+    k->n_handing_on--;
     if (reply && err != MUSTER_OK)
         tell_refused(w, REQUEST_HAND_ON, err, reply_text(reply));
     else if (reply)
         tell_accepted(w, REQUEST_HAND_ON);
-    w->keeper.handing_on = false;
+}
+
+/* In their order: which of several answers says nothing is known by that. */
+static bool hand_on(struct muster_worker *w, const char *queue)
+{
+    struct command c = COMMAND_EMPTY;
+    struct timer_keeper *k = &w->keeper;
+    if (!k->keeps || k->n_handing_on > k->n_void || !connection_can_call(w))
+        return false;
+    script_hand_on(&c, &w->root, w->id, queue);
+    bool is_sent = link_script_in_order(w->connection.data, &c, on_handed_on, w) == MUSTER_OK;
+    command_clear(&c);
+    k->n_handing_on += is_sent;
+    return is_sent;
 }
 
 /* Write it at once: while the handler runs, the loop cannot. */
 void timer_keeper_before_handler(struct muster_worker *w, const char *queue)
 {
-    struct command c = COMMAND_EMPTY;
-    if (!w->keeper.keeps || w->keeper.held_up_ms < LONG_HANDLER_MS || w->keeper.handing_on || !connection_can_call(w))
-        return;
-    script_hand_on(&c, &w->root, w->id, queue);
-    w->keeper.handing_on = link_script_in_order(w->connection.data, &c, on_handed_on, w) == MUSTER_OK;
-    command_clear(&c);
-    if (w->keeper.handing_on)
+    if (w->keeper.held_up_ms >= LONG_HANDLER_MS && hand_on(w, queue))
         link_flush(w->connection.data);
 }
 
 void timer_keeper_pass_on(struct muster_worker *w)
 {
-    struct command c = COMMAND_EMPTY;
-    if (!w->keeper.keeps || w->keeper.handing_on || !connection_can_call(w))
-        return;
-    script_hand_on(&c, &w->root, w->id, "");
-    w->keeper.handing_on = link_script(w->connection.data, &c, on_handed_on, w) == MUSTER_OK;
-    command_clear(&c);
+    (void)hand_on(w, "");
 }
 
 int timer_keeper_new(struct muster_worker *w)

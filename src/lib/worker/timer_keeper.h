@@ -13,12 +13,13 @@ struct muster_worker;
 
 struct timer_keeper {
     struct event *timer;
-    bool keeps;         /* this worker is the keeper, as far as it knows */
-    int64_t due_at_ms;  /* by the local clock; -1: nothing is due */
-    bool promoting;     /* the script that moves what is due is in flight */
-    bool promote_again; /* something earlier was told meanwhile */
-    bool handing_on;    /* the script that hands the timer on is in flight */
-    int64_t held_up_ms; /* how long the last inline handler held up the loop */
+    bool keeps;            /* this worker is the keeper, as far as it knows */
+    int64_t due_at_ms;     /* by the local clock; -1: nothing is due */
+    bool promoting;        /* the script that moves what is due is in flight */
+    bool promote_again;    /* something earlier was told meanwhile */
+    unsigned n_handing_on; /* calls of the script that hands the timer on, in flight */
+    unsigned n_void;       /* so many of them, the first ones, say nothing: the timer came back since */
+    int64_t held_up_ms;    /* how long the last inline handler held up the loop */
 };
 
 int timer_keeper_new(struct muster_worker *w);

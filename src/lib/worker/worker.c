@@ -257,6 +257,8 @@ void worker_loop(struct muster_worker *w)
     while (w->state != WORKER_STOPPED && !w->is_free_due)
         if (event_base_loop(w->base, EVLOOP_NO_EXIT_ON_EMPTY) < 0)
             break;
+    if (w->state == WORKER_STOPPED && !w->is_free_due) /* its connections are dropped: what had no answer is told so */
+        event_base_loop(w->base, EVLOOP_NONBLOCK);
     w->is_running_loop = false;
 }
 

@@ -97,7 +97,7 @@ struct muster_worker {
     /* What the program asked for: options.c, once. */
     char prefix[MUSTER_PREFIX_MAX + 1];
     char id[MUSTER_WORKER_ID_MAX + 1];
-    struct script_root root; /* the namespace's */
+    struct script_root root; /* the namespace's. Other threads read it, but for its channels: connection.c */
     uint64_t owner;          /* the process that has made it */
     int ttl_ms;
     int hands;
