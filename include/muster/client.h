@@ -412,7 +412,8 @@ struct muster_queue_info {
 typedef int muster_queue_fn(const struct muster_queue_info *queue, void *arg);
 
 /* List the queues of the namespace, oldest name first: those that hold something and those that workers serve. A queue
- * that was made by a bare LPUSH appears once a worker serves it or a call of muster has used it. */
+ * that was made by a bare LPUSH appears once a worker serves it or a call of muster has used it. Read in pages: one that
+ * is there the whole time is listed once, whatever comes and goes meanwhile. */
 MUSTER_API int muster_queue_list(struct muster_client *c, muster_queue_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 /*
@@ -497,7 +498,8 @@ struct muster_worker_info {
 };
 typedef int muster_worker_fn(const struct muster_worker_info *worker, void *arg);
 
-/* List the registered workers. The first one is the one whose life would end first without another heartbeat. */
+/* List the workers that are registered when the call begins. The first one is the one whose life would end first without
+ * another heartbeat. One that leaves before its row is read is not listed. */
 MUSTER_API int muster_worker_list(struct muster_client *c, muster_worker_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 struct muster_job;
