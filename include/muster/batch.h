@@ -184,7 +184,7 @@ MUSTER_API int muster_batch_get(struct muster_client *c, const char *id, muster_
                                 void *arg) MUSTER_MUST_CHECK;
 
 /* List all batches: those that have not ended, open ones first by when they are due, then the others, the longest ended
- * first. */
+ * first. Read in pages: one that keeps its place in this order the whole time is listed once. */
 MUSTER_API int muster_batch_list(struct muster_client *c, muster_batch_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 #ifdef __cplusplus

@@ -413,7 +413,8 @@ struct muster_queue_info {
 typedef int muster_queue_fn(const struct muster_queue_info *queue, void *arg);
 
 /* List the queues of the namespace, oldest name first: those that hold something and those that workers serve. A queue
- * that was made by a bare LPUSH appears once a worker serves it or a call of muster has used it. */
+ * that was made by a bare LPUSH appears once a worker serves it or a call of muster has used it. Read in pages: one that
+ * is there the whole time is listed once, whatever comes and goes meanwhile. */
 MUSTER_API int muster_queue_list(struct muster_client *c, muster_queue_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 /*
@@ -444,7 +445,9 @@ MUSTER_API int muster_queue_get(struct muster_client *c, const char *queue,
  * wait. Resuming hands waiting tasks to idle workers. Pausing a paused queue or resuming one that is not paused is no
  * error; neither is a queue that does not exist yet. (qless's pause and unpause.)
  *
- * Returns MUSTER_OK, or MUSTER_E_INVALID: the queue's name.
+ * Returns MUSTER_OK, or
+ *   MUSTER_E_INVALID  the queue's name
+ *   MUSTER_E_FULL     a pause: Redis is full, and the namespace is new
  */
 MUSTER_API int muster_queue_pause(struct muster_client *c, const char *queue) MUSTER_MUST_CHECK;
 MUSTER_API int muster_queue_resume(struct muster_client *c, const char *queue) MUSTER_MUST_CHECK;
@@ -498,7 +501,8 @@ struct muster_worker_info {
 };
 typedef int muster_worker_fn(const struct muster_worker_info *worker, void *arg);
 
-/* List the registered workers. The first one is the one whose life would end first without another heartbeat. */
+/* List the workers that are registered when the call begins. The first one is the one whose life would end first without
+ * another heartbeat. One that leaves before its row is read is not listed. */
 MUSTER_API int muster_worker_list(struct muster_client *c, muster_worker_fn *fn, void *arg) MUSTER_MUST_CHECK;
 
 struct muster_job;
@@ -920,6 +924,8 @@ typedef int muster_queue_event_fn(const struct muster_queue_event *event, void *
  *   MUSTER_E_TIMEOUT  `wait_ms` is over
  *   MUSTER_E_INVALID  the queue's name or wait_ms
  *   MUSTER_E_STATE    the client's connection was passed in
+ *   MUSTER_E_FULL     Redis is full, and cannot note that somebody listens. That is noted anew now and then, so this may
+ *                     also end it in the middle
  *   MUSTER_E_CONN     the connection broke, Redis did not answer in time, a Sentinel names another master now, or the
  *                     other connection leads to another server now: what happens there is not heard here
  */

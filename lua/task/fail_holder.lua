@@ -20,11 +20,11 @@ local P, holder, from = KEYS[1], ARGV[1], tonumber(ARGV[2])
 local list, now = P .. 'holds:' .. holder, now_ms()
 local PAGE = 200
 
--- Those from the place on: {token, queue} each.
+-- Those from the place on: {token, queue, member} each. By hand a member may have another form.
 local function read_page()
   local page = {}
   for i, member in ipairs(redis.call('ZRANGE', list, from, from + PAGE - 1)) do
-    page[i] = {string.sub(member, 1, TOKEN_LEN), string.sub(member, TOKEN_LEN + 2)}
+    page[i] = {string.sub(member, 1, TOKEN_LEN), string.sub(member, TOKEN_LEN + 2), member}
   end
   return page
 end
@@ -57,7 +57,7 @@ local function find_held()
       local is_task = redis.call('HEXISTS', set, token) == 1
       local len = is_task and redis.call('HSTRLEN', set, token) or 0
       if not is_task and redis.call('HEXISTS', set, 'j' .. token) == 0 then
-        redis.call('ZREM', list, token .. ':' .. queue)
+        redis.call('ZREM', list, one[3])
       elseif moved_bytes > 0 and moved_bytes + len > BYTES_MAX then
         return tokens, true
       else

@@ -398,7 +398,8 @@ static void what_is_listed_and_not_there_is_forgotten(void **state)
     uint64_t given_back;
     scene_enqueue(s, "q", "t");
     take_as(s, "q", "h", 1);
-    raw_do(s->server->redis, "ZADD %s:holds:h 0 00000000001:q 0 00000000002:nothing", s->prefix);
+    raw_do(s->server->redis, "ZADD %s:holds:h 0 00000000001:q 0 00000000002:nothing 0 ! 0 00000000001 0 00000000001q",
+           s->prefix);
     assert_ok(muster_worker_fail(s->client, "h", &given_back));
     assert_int_equal(given_back, 1);
     assert_forgotten(s, "q", "h");

@@ -255,29 +255,26 @@ static void many_workers_are_listed_once_each_in_few_round_trips(void **state)
     assert_int_equal(without.misplaced, 0);
 }
 
-struct moving {
-    struct scene *s;
-    int n;
-};
-
-/* Between the first page and the second. */
-static int let_the_first_be_heard(const struct muster_worker_info *worker, void *arg)
-{
-    struct moving *m = arg;
-    (void)worker;
-    if (m->n++ == 0)
-        raw_do(m->s->server->redis, "ZADD %s:registry 9005000000000000 w000", m->s->prefix);
-    return 0;
-}
-
-/* Of 101 the one that was the first of its page is then the first of the next one. */
-static void a_worker_that_is_heard_meanwhile_is_listed_twice_at_most(void **state)
+/* A producer waits for what the error says of failed lists. */
+static void a_full_redis_is_explained_in_few_round_trips(void **state)
 {
     struct scene *s = *state;
-    struct moving m = {.s = s};
-    make_workers(s, 101);
-    assert_ok(muster_worker_list(s->client, let_the_first_be_heard, &m));
-    assert_int_equal(m.n, 101);
+    uint64_t waiting;
+    raw_do(s->server->redis, "EVAL %s 0 %s",
+           "for i = 1, 500 do redis.call('ZADD', ARGV[1] .. ':names', i, 'q' .. i)"
+           " redis.call('ZADD', ARGV[1] .. ':failed:q' .. i, 1, 'x')"
+           " redis.call('HSET', ARGV[1] .. ':failures:q' .. i, 'bytes', i) end",
+           s->prefix);
+    assert_ok(muster_queue_length(s->client, "q", &waiting));
+    raw_do(s->server->redis, "CONFIG SET maxmemory 1");
+    const int64_t before = server_reads(s);
+    const int err = muster_task_enqueue(s->client, "q", "t", 1, NULL);
+    const int64_t reads = server_reads(s) - before;
+    raw_do(s->server->redis, "CONFIG SET maxmemory 0");
+    assert_err(err, MUSTER_E_FULL);
+    assert_non_null(
+        strstr(muster_client_error(s->client), "500 entries, 125250 bytes, most of them of the queue 'q500'"));
+    assert_in_range(reads, 1, 50);
 }
 
 static void a_later_life_has_a_larger_epoch(void **state)
@@ -390,7 +387,7 @@ int main(int argc, char **argv)
         live_test(a_worker_shows_its_identity_and_what_it_holds),
         live_test(workers_are_listed_by_when_their_life_ends),
         live_test(many_workers_are_listed_once_each_in_few_round_trips),
-        live_test(a_worker_that_is_heard_meanwhile_is_listed_twice_at_most),
+        live_test(a_full_redis_is_explained_in_few_round_trips),
         live_test(a_later_life_has_a_larger_epoch),
         live_test(a_dead_worker_is_listed_as_not_alive),
         live_test(processes_are_listed_by_queue_worker_and_task),

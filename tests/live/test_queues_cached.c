@@ -72,6 +72,23 @@ static void what_stands_beside_the_line_is_asked_for_when_the_line_changes(void 
     assert_int_equal(info.waiting, 2);
 }
 
+/* Whatever the row tells of now: a worker has come, something has lapsed. */
+static void and_when_anything_else_of_the_row_changes(void **state)
+{
+    struct scene *s = *state;
+    static const char *const fields[] = {"running", "paused", "cancelled", "dropped", "share",
+                                         "hands",   "moved",  "stalls",    "deaths"};
+    scene_enqueue(s, "q", "a");
+    (void)look(s, "q", AN_HOUR);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        raw_do(s->server->redis, "ZADD %s:idle:q 1 w%d", s->prefix, (int)i);
+        assert_int_equal(look(s, "q", AN_HOUR).idle, i);
+        raw_do(s->server->redis, "HSET %s:queue:q %s 1", s->prefix, fields[i]);
+        if (look(s, "q", AN_HOUR).idle != i + 1)
+            fail_msg("'%s' has changed, and the rest was not asked for", fields[i]);
+    }
+}
+
 static void what_is_older_than_was_asked_for_is_asked_for(void **state)
 {
     struct scene *s = *state;
@@ -277,6 +294,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         live_test(a_listing_in_which_nothing_happened_costs_a_third),
         live_test(what_stands_beside_the_line_is_asked_for_when_the_line_changes),
+        live_test(and_when_anything_else_of_the_row_changes),
         live_test(what_is_older_than_was_asked_for_is_asked_for),
         live_test(a_queue_that_was_deleted_and_made_again_is_another),
         live_test(the_age_of_what_came_back_is_of_now),

@@ -174,6 +174,8 @@ static void redis_errors_have_a_meaning(void **state)
         {"ERR invalid password", MUSTER_E_DENIED},
         {"ERR AUTH <password> called without any password configured for the default user.", MUSTER_E_DENIED},
         {"ERR The user executing the script can't run this command or subcommand", MUSTER_E_DENIED},
+        {"ERR ACL failure in script: User p has no permissions to run the 'rename' command script: 1", MUSTER_E_DENIED},
+        {"ERR ACL failure in script: No permissions to access a key script: 1", MUSTER_E_DENIED},
         {"OOM", MUSTER_E_FULL},
         {"OOMX", MUSTER_E_REDIS},
         {"OO M", MUSTER_E_REDIS},
@@ -194,6 +196,31 @@ static void redis_errors_have_a_meaning(void **state)
             fail_msg("'%s' is %s", cases[i].text, muster_err_name(reply_err_of_text(cases[i].text)));
         assert_err(reply_err(&r), cases[i].err);
         assert_err(reply_status(&r), cases[i].err);
+    }
+}
+
+/* The words of Redis 7.0, and those of later ones and of Valkey. */
+static void a_missing_right_is_known_by_the_words_of_each_engine(void **state)
+{
+    static const struct {
+        const char *text;
+        enum reply_right right;
+    } cases[] = {
+        {"NOPERM this user has no permissions to run the 'get' command", REPLY_COMMAND},
+        {"NOPERM User p has no permissions to run the 'get' command", REPLY_COMMAND},
+        {"NOPERM this user has no permissions to access one of the keys used as arguments", REPLY_KEY},
+        {"NOPERM No permissions to access a key", REPLY_KEY},
+        {"ERR The user executing the script can't access at least one of the keys mentioned in the command", REPLY_KEY},
+        {"ERR ACL failure in script: No permissions to access a key script: 1", REPLY_KEY},
+        {"NOPERM this user has no permissions to access one of the channels used as arguments", REPLY_CHANNEL},
+        {"NOPERM No permissions to access a channel", REPLY_CHANNEL},
+        {"ERR The user executing the script can't publish to the channel mentioned in the command", REPLY_CHANNEL},
+    };
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        if (reply_missing_right(cases[i].text) != cases[i].right)
+            fail_msg("'%s' is about another right", cases[i].text);
+        assert_err(reply_err_of_text(cases[i].text), MUSTER_E_DENIED);
     }
 }
 
@@ -249,6 +276,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_count_is_never_below_0),
         cmocka_unit_test(a_time_is_seconds_and_microseconds),
         cmocka_unit_test(redis_errors_have_a_meaning),
+        cmocka_unit_test(a_missing_right_is_known_by_the_words_of_each_engine),
         cmocka_unit_test(what_is_no_error_is_none),
         cmocka_unit_test(a_scripts_own_status_is_an_error_too),
     };

@@ -194,7 +194,7 @@ static int look_at_config(struct doctor *d, int64_t n_replicas)
 /* The format cannot be read, with which each connection begins: without that right nothing can be tried. */
 static bool is_format_denied(const char *why)
 {
-    return strstr(why, "NOPERM") && (strstr(why, "'get'") || strstr(why, "one of the keys"));
+    return strstr(why, "NOPERM") && (strstr(why, "'get'") || reply_missing_right(why) == REPLY_KEY);
 }
 
 static int look(struct doctor *d)

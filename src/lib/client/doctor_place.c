@@ -74,10 +74,11 @@ void doctor_look_at_replicas(struct doctor *d, const char *info)
     }
     doctor_say(d, MUSTER_ADVICE_GOOD, "replicas", "", "it is a master, and %" PRId64 " %s connected", n,
                n == 1 ? "replica is" : "replicas are");
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i++) { /* a number that nobody can have ends with the lines */
         snprintf(name, sizeof name, "slave%" PRId64, i);
-        if (info_text(info, name, line))
-            look_at_replica(d, line);
+        if (!info_text(info, name, line))
+            break;
+        look_at_replica(d, line);
     }
     doctor_look_at_confirmation(d, n);
 }

@@ -76,7 +76,8 @@ void doctor_say_missing(struct doctor *d, const char *right, const char *why)
 {
     char advice[3 * MUSTER_PREFIX_MAX + 80];
     const char *prefix = d->client->prefix;
-    bool is_key = strstr(why, "one of the keys"), is_channel = !is_key && strstr(why, "channels");
+    const enum reply_right missing = reply_missing_right(why);
+    const bool is_key = missing == REPLY_KEY, is_channel = missing == REPLY_CHANNEL;
     if ((is_key && d->has_said_keys) || (is_channel && d->has_said_channels))
         return;
     d->has_said_keys |= is_key;

@@ -28,30 +28,51 @@ static uint64_t count_of(const struct redisReply *reply)
     return n > 0 ? (uint64_t)n : 0;
 }
 
-static int add_queue(struct muster_client *c, const char *queue, void *arg, bool *stop)
+enum { ENTRIES, BYTES, PARTS };
+
+static int append_queue(struct muster_client *c, const char *queue)
 {
-    struct held *held = arg;
-    struct redisReply *parts[2] = {NULL};
     char key[KEY_MAX];
-    if (muster_queue_check(queue))
-        return MUSTER_OK; /* not written by muster */
     key_of(key, c->prefix, KEY_FAILED, queue);
     int err = client_append(c, (const char *const[]){"ZCARD", key, NULL});
     key_of(key, c->prefix, KEY_FAILURES, queue);
-    if (err == MUSTER_OK)
-        err = client_append(c, (const char *const[]){"HGET", key, "bytes", NULL});
-    if (err == MUSTER_OK)
-        err = page_read_parts(c, queue, parts, 2);
-    uint64_t bytes = count_of(parts[1]);
-    held->entries += count_of(parts[0]);
+    return err == MUSTER_OK ? client_append(c, (const char *const[]){"HGET", key, "bytes", NULL}) : err;
+}
+
+static int read_queue(struct muster_client *c, const char *queue, struct held *held)
+{
+    struct redisReply *parts[PARTS] = {NULL};
+    int err = page_read_parts(c, queue, parts, PARTS);
+    uint64_t bytes = count_of(parts[BYTES]);
+    held->entries += count_of(parts[ENTRIES]);
     held->bytes += bytes;
     if (bytes > held->most_bytes) {
         held->most_bytes = bytes;
         snprintf(held->most, sizeof held->most, "%s", queue);
     }
-    redis_reply_free(parts[0]);
-    redis_reply_free(parts[1]);
-    *stop = ++held->queues >= QUEUES_MAX;
+    redis_reply_free(parts[ENTRIES]);
+    redis_reply_free(parts[BYTES]);
+    return err;
+}
+
+/* A producer waits for this, so a page costs one round trip. Names that muster does not write are left out. */
+static int add_page(struct muster_client *c, const char *const *names, size_t n, void *arg, bool *stop)
+{
+    struct held *held = arg;
+    const char *queues[PAGE_MEMBERS_MAX];
+    size_t n_queues = 0;
+    int err = MUSTER_OK;
+    for (size_t i = 0; i < n; i++)
+        if (!muster_queue_check(names[i]))
+            queues[n_queues++] = names[i];
+    for (size_t i = 0; i < n_queues && err == MUSTER_OK; i++)
+        err = append_queue(c, queues[i]);
+    if (err != MUSTER_OK)
+        return err;
+    for (size_t i = 0; i < n_queues && err == MUSTER_OK; i++)
+        err = read_queue(c, queues[i], held);
+    held->queues += n_queues;
+    *stop = held->queues >= QUEUES_MAX;
     return err;
 }
 
@@ -60,7 +81,7 @@ static void look(struct muster_client *c)
     struct held held = {0};
     *c->full.words = '\0';
     c->full.looked_at_ms = clock_ms();
-    int err = page_each_member(c, KEY_NAMES, add_queue, &held);
+    int err = page_each_page(c, KEY_NAMES, add_page, &held);
     redis_pass_over(c->redis, err);
     if (err != MUSTER_OK || held.entries == 0)
         return;

@@ -112,36 +112,101 @@ static bool are_same(const struct redisReply *a, const struct redisReply *b)
     return are;
 }
 
-static int ask_range(struct muster_client *c, const char *key, uint64_t from, enum page_kind kind,
-                     struct redisReply **page)
+/* Where a zset was left: behind the last member that was given. */
+struct left_at {
+    struct redisReply *page; /* has that member, and its score */
+    uint64_t n;              /* so many have this score, up to that member */
+    unsigned in_vain;        /* pages in a row that had nothing new */
+};
+
+/* Each of them means that a page came in between. */
+#define IN_VAIN_MAX 1000
+
+static const char *score_at(const struct redisReply *page, size_t i)
 {
-    char first[24], last[24];
-    snprintf(first, sizeof first, "%llu", (unsigned long long)from);
-    snprintf(last, sizeof last, "%llu", (unsigned long long)from + PAGE_MEMBERS_MAX - 1);
-    const char *const words[] = {"ZRANGE", key, first, last, kind == PAGE_WITH_SCORES ? "WITHSCORES" : NULL, NULL};
-    return page_ask(c, page, words, PAGE_MEMBERS_MAX * (kind == PAGE_WITH_SCORES ? 2 : 1));
+    const char *score = reply_text(reply_at(page, i + 1));
+    return score ? score : "";
 }
 
-/* What moves in the zset meanwhile may come twice, but not all of a page. */
-int page_each(struct muster_client *c, enum key zset, enum page_kind kind, page_fn *fn, void *arg)
+static const char *last_score(const struct redisReply *page)
+{
+    return reply_len(page) < 2 ? "-inf" : score_at(page, reply_len(page) - 2);
+}
+
+/* By the score: members come and go, and a rank is then that of another one. */
+static int ask_range(struct muster_client *c, const char *key, const struct left_at *left, uint64_t offset,
+                     struct redisReply **page)
+{
+    char from[24], count[24];
+    snprintf(from, sizeof from, "%llu", (unsigned long long)offset);
+    snprintf(count, sizeof count, "%d", PAGE_MEMBERS_MAX);
+    const char *const words[] = {"ZRANGEBYSCORE", key, last_score(left->page), "+inf", "WITHSCORES", "LIMIT", from,
+                                 count,           NULL};
+    return page_ask(c, page, words, 2 * PAGE_MEMBERS_MAX);
+}
+
+/* Those of one score are in the order of their bytes. */
+static bool is_given(const struct left_at *left, const struct redisReply *page, size_t i)
+{
+    if (reply_len(left->page) < 2 || strcmp(last_score(left->page), score_at(page, i)) != 0)
+        return false;
+    const struct muster_bytes last = reply_bytes(reply_at(left->page, reply_len(left->page) - 2));
+    const struct muster_bytes one = reply_bytes(reply_at(page, i));
+    const size_t len = last.len < one.len ? last.len : one.len;
+    const int order = len > 0 ? memcmp(one.data, last.data, len) : 0;
+    return order < 0 || (order == 0 && one.len <= last.len);
+}
+
+/* The page's end is where it is left now; but one in which all were given before says only how many these are. */
+static void leave(struct left_at *left, struct redisReply *page, size_t first, uint64_t offset)
+{
+    const size_t end = reply_len(page);
+    size_t n = 0;
+    while (2 * n + 2 <= end && strcmp(score_at(page, end - 2 * n - 2), last_score(page)) == 0)
+        n++;
+    left->n = 2 * n == end && strcmp(last_score(left->page), last_score(page)) == 0 ? offset + n : n;
+    const bool is_new = first < end;
+    left->in_vain = is_new ? 0 : left->in_vain + 1;
+    redis_reply_free(is_new ? left->page : page);
+    left->page = is_new ? page : left->page;
+}
+
+/* The next page, and which of it is the first that is new. It begins with the last one that was given, or before that:
+ * otherwise one of the same score has gone, and others may have been passed over. */
+static int ask_next(struct muster_client *c, const char *key, const struct left_at *left, uint64_t *offset,
+                    struct redisReply **page, size_t *first)
+{
+    int err = ask_range(c, key, left, *offset, page);
+    while (err == MUSTER_OK && *offset > 0 && !is_given(left, *page, 0)) {
+        redis_reply_free(*page);
+        *offset /= 2;
+        err = ask_range(c, key, left, *offset, page);
+    }
+    if (err == MUSTER_OK && (are_same(left->page, *page) || left->in_vain > IN_VAIN_MAX))
+        err = refuse_page(c, "ZRANGEBYSCORE", page);
+    for (*first = 0; *first + 1 < reply_len(*page) && is_given(left, *page, *first);)
+        *first += 2;
+    return err;
+}
+
+int page_each(struct muster_client *c, enum key zset, page_fn *fn, void *arg)
 {
     char key[KEY_MAX];
-    struct redisReply *page = NULL, *before = NULL;
-    size_t whole = PAGE_MEMBERS_MAX * (kind == PAGE_WITH_SCORES ? 2 : 1);
+    struct left_at left = {NULL, 0, 0};
     int err = MUSTER_OK;
     bool stop = false;
     key_of(key, c->prefix, zset, "");
-    for (uint64_t from = 0; err == MUSTER_OK && !stop; from += PAGE_MEMBERS_MAX) {
-        err = ask_range(c, key, from, kind, &page);
-        if (err == MUSTER_OK && are_same(before, page))
-            err = refuse_page(c, "ZRANGE", &page);
+    while (err == MUSTER_OK && !stop) {
+        struct redisReply *page;
+        uint64_t offset = left.n > 0 ? left.n - 1 : 0;
+        size_t first;
+        err = ask_next(c, key, &left, &offset, &page, &first);
         if (err == MUSTER_OK)
-            err = fn(c, page, arg, &stop);
-        stop |= reply_len(page) < whole;
-        redis_reply_free(before);
-        before = page;
+            err = fn(c, page, first, arg, &stop);
+        stop |= reply_len(page) < 2 * PAGE_MEMBERS_MAX;
+        leave(&left, page, first, offset);
     }
-    redis_reply_free(before);
+    redis_reply_free(left.page);
     return err;
 }
 
@@ -150,21 +215,42 @@ struct pages {
     void *arg;
 };
 
-static int give_page(struct muster_client *c, const struct redisReply *page, void *arg, bool *stop)
+/* From the place `first` on, each `step` places further. */
+static int give_some(struct muster_client *c, const struct redisReply *list, size_t first, size_t step,
+                     const struct pages *pages, bool *stop)
 {
-    const struct pages *pages = arg;
     const char *members[PAGE_MEMBERS_MAX];
     size_t n = 0;
-    for (size_t i = 0; i < reply_len(page); i++) {
-        members[n] = reply_text(reply_at(page, i));
+    for (size_t i = first; i < reply_len(list) && i < first + step * PAGE_MEMBERS_MAX; i += step) {
+        members[n] = reply_text(reply_at(list, i));
         n += members[n] != NULL;
     }
     return pages->fn(c, members, n, pages->arg, stop);
 }
 
+static int give_page(struct muster_client *c, const struct redisReply *page, size_t first, void *arg, bool *stop)
+{
+    return give_some(c, page, first, 2, arg, stop);
+}
+
+/* Each heartbeat moves a worker to the end: in pages others would be passed over, and it would come again. */
+static int each_page_of_workers(struct muster_client *c, const struct pages *pages)
+{
+    char key[KEY_MAX];
+    struct redisReply *all;
+    bool stop = false;
+    key_of(key, c->prefix, KEY_REGISTRY, "");
+    int err = page_ask(c, &all, (const char *const[]){"ZRANGE", key, "0", "-1", NULL}, SIZE_MAX);
+    for (size_t i = 0; err == MUSTER_OK && !stop && i < reply_len(all); i += PAGE_MEMBERS_MAX)
+        err = give_some(c, all, i, 1, pages, &stop);
+    redis_reply_free(all);
+    return err;
+}
+
 int page_each_page(struct muster_client *c, enum key zset, page_members_fn *fn, void *arg)
 {
-    return page_each(c, zset, PAGE_MEMBERS, give_page, &(struct pages){fn, arg});
+    struct pages pages = {fn, arg};
+    return zset == KEY_REGISTRY ? each_page_of_workers(c, &pages) : page_each(c, zset, give_page, &pages);
 }
 
 struct each {

@@ -28,22 +28,22 @@ int page_begin_keys(struct muster_client *c, unsigned *connection);
 int page_end_keys(struct muster_client *c, unsigned connection);
 
 /* Ask for a zset page by page, lowest score first, until fn sets *stop or fails. A page has at most PAGE_MEMBERS_MAX
- * members; with scores each is followed by its own. Two pages in a row that are the same are refused: a server that
- * answers the same again and again must not be asked for ever. */
+ * members, each followed by its score; those before the place `first` were in the page before. A member that is there the
+ * whole time, and keeps its score, comes once, whatever comes and goes meanwhile. Two pages in a row that are the same are
+ * refused: a server that answers the same again and again must not be asked for ever. */
 #define PAGE_MEMBERS_MAX 100
-enum page_kind { PAGE_MEMBERS, PAGE_WITH_SCORES };
-typedef int page_fn(struct muster_client *c, const struct redisReply *page, void *arg, bool *stop);
-int page_each(struct muster_client *c, enum key zset, enum page_kind kind, page_fn *fn, void *arg);
+typedef int page_fn(struct muster_client *c, const struct redisReply *page, size_t first, void *arg, bool *stop);
+int page_each(struct muster_client *c, enum key zset, page_fn *fn, void *arg);
 
 /* The same for the members alone, which are texts with their NUL: a page of them at a time, so that what fn asks of all
- * of them can go out together; or each by itself. */
+ * of them can go out together; or each by itself. Workers, whose scores rise all the time, are those of one moment. */
 typedef int page_members_fn(struct muster_client *c, const char *const *members, size_t n, void *arg, bool *stop);
 int page_each_page(struct muster_client *c, enum key zset, page_members_fn *fn, void *arg);
 typedef int page_member_fn(struct muster_client *c, const char *member, void *arg, bool *stop);
 int page_each_member(struct muster_client *c, enum key zset, page_member_fn *fn, void *arg);
 
 /* Read n answers of what was appended for one row. A refused one (of a damaged key) is only written to the log, and
- * stays NULL. All are read, also after a failure: the next call would take an unread answer for its own. */
+ * stays NULL. After another failure the rest is not read: the next call drops it. */
 int page_read_parts(struct muster_client *c, const char *row, struct redisReply **replies, size_t n);
 
 /* The queue that field i of a worker's record names. NULL: it names none, or one that the worker has left. */

@@ -219,7 +219,9 @@ static void read_rest(struct queue_row *r)
 static bool is_as_before(const struct muster_queue_info *a, const struct muster_queue_info *b)
 {
     return a->waiting == b->waiting && a->running == b->running && a->in == b->in && a->out == b->out &&
-           a->cancelled == b->cancelled && a->failed_dropped == b->failed_dropped && a->paused == b->paused;
+           a->cancelled == b->cancelled && a->failed_dropped == b->failed_dropped && a->paused == b->paused &&
+           a->share_even == b->share_even && a->hands == b->hands && a->moved == b->moved && a->stalled == b->stalled &&
+           a->died == b->died;
 }
 
 /* A clock that was set back makes it old. */

@@ -61,13 +61,13 @@ struct listing {
     bool is_stopped;
 };
 
-/* `page`: {name, when it was noted, ...}. Names that muster does not write are left out. */
-static int list_page(struct muster_client *c, const struct redisReply *page, void *arg, bool *stop)
+/* `page`: {name, when it was noted, ...}, from `first` on. Names that muster does not write are left out. */
+static int list_page(struct muster_client *c, const struct redisReply *page, size_t first, void *arg, bool *stop)
 {
     struct listing *l = arg;
     size_t n = 0;
     memset(l->rows, 0, PAGE_MEMBERS_MAX * sizeof *l->rows);
-    for (size_t i = 0; i + 1 < reply_len(page); i += 2) {
+    for (size_t i = first; i + 1 < reply_len(page); i += 2) {
         const char *name = reply_text(reply_at(page, i));
         if (name && !muster_queue_check(name))
             l->rows[n++] = (struct queue_row){.name = (char *)name, .born = reply_number(reply_at(page, i + 1), 0)};
@@ -87,7 +87,7 @@ int muster_queue_list_cached(struct muster_client *c, int64_t max_age_ms, muster
     if (!l.rows)
         return MUSTER_E_NOMEM;
     ages_begin_listing(&c->ages);
-    int err = page_each(c, KEY_NAMES, PAGE_WITH_SCORES, list_page, &l);
+    int err = page_each(c, KEY_NAMES, list_page, &l);
     if (err == MUSTER_OK && !l.is_stopped)
         ages_end_listing(&c->ages);
     free(l.rows);

@@ -181,6 +181,24 @@ bool reply_is_passing(const struct redisReply *r)
     return code && code->is_passing;
 }
 
+static bool has_any(const char *text, const char *const *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strstr(text, words[i]))
+            return true;
+    return false;
+}
+
+#define HAS_ANY(text, words) has_any(text, words, sizeof(words) / sizeof *(words))
+
+/* Redis 7.0 says it in other words than later ones and Valkey. */
+enum reply_right reply_missing_right(const char *text)
+{
+    static const char *const keys[] = {"one of the keys", "to access a key"};
+    static const char *const channels[] = {"one of the channels", "to the channel", "to access a channel"};
+    return HAS_ANY(text, keys) ? REPLY_KEY : HAS_ANY(text, channels) ? REPLY_CHANNEL : REPLY_COMMAND;
+}
+
 int reply_err_of_text(const char *text)
 {
     const struct code *code = code_of(text);
@@ -191,12 +209,10 @@ int reply_err_of_text(const char *text)
     if (is_too_long(text))
         return MUSTER_E_TOO_BIG;
     /* Before 6.0 a wrong password has no code. The others come from a script whose user may not do what it does. */
-    static const char *const denials[] = {"invalid password", "can't run this command", "without any password",
-                                          "can't publish to the channel", "can't access at least one of the keys"};
-    for (size_t i = 0; i < sizeof denials / sizeof *denials; i++)
-        if (strstr(text, denials[i]))
-            return MUSTER_E_DENIED;
-    return MUSTER_E_REDIS;
+    static const char *const denials[] = {
+        "invalid password",       "without any password",         "ACL failure in script",
+        "can't run this command", "can't publish to the channel", "can't access at least one of the keys"};
+    return HAS_ANY(text, denials) ? MUSTER_E_DENIED : MUSTER_E_REDIS;
 }
 
 int reply_err(const struct redisReply *r)

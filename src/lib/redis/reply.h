@@ -67,4 +67,8 @@ void reply_refusal_words(char *out, size_t size, const char *text);
 /* What the beginning of an error text ("OOM command not allowed...") means. */
 int reply_err_of_text(const char *text);
 
+/* Of a refusal for lack of a right: what may this user not use? */
+enum reply_right { REPLY_COMMAND, REPLY_KEY, REPLY_CHANNEL };
+enum reply_right reply_missing_right(const char *text);
+
 #endif
