@@ -182,6 +182,8 @@ static const struct action *find_action(const char *name)
 static int run(const struct call *call)
 {
     static const struct action show = {"", run_show, true, false};
+    if (call->n_operands == 0)
+        return complain_usage(call, "say what to do: open, close ID, cancel ID, or ID alone, which shows it");
     const struct action *action = find_action(call->operands[0]);
     const char *id = action ? (call->n_operands > 1 ? call->operands[1] : NULL) : call->operands[0];
     if (!action && call->n_operands > 1)
@@ -218,7 +220,6 @@ const struct command cmd_batch = {
                 "muster batch close night-17\n"
                 "muster batch night-17\n",
     .options = options,
-    .min_operands = 1,
     .max_operands = 2,
     .changes = true,
     .run = run,

@@ -349,6 +349,9 @@ static int run(const struct call *call)
         any |= own[i].set && i != IF && i != MAY_BE_MISSING && i < IN_QUEUE && (i != TAG || has_signed(&own[TAG]));
     if (call->n_operands == 0 && !chooses_any(own))
         return complain_usage(call, "ID is missing, or an option that chooses jobs");
+    if (!any && call->n_operands > 0 && own[TAG].set)
+        return complain_usage(call, "--tag %s chooses jobs: +%s adds the tag to the IDs, -%s removes it",
+                              own[TAG].texts[0], own[TAG].texts[0], own[TAG].texts[0]);
     if (!any)
         return complain_usage(call, "there is nothing to change; at least one option is missing");
     if (own[TRACK].set && own[UNTRACK].set)

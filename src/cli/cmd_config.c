@@ -198,6 +198,8 @@ static const char *hint_of(const char *operand)
 {
     if (is_in_ms(operand))
         return ", in ms or with a unit, as in 500ms, 3s, 5m, 2h, 7d";
+    if (is_named(operand, "share"))
+        return " or its word: none, even";
     return is_named(operand, "rate") ? ", or that in a time of up to 366 days, as in 100/1m" : "";
 }
 

@@ -33,7 +33,7 @@ static int list_groups(const struct call *call, struct muster_client *client, st
 
 /* ---- entries ---- */
 
-enum { GROUPS, COUNT, OFFSET };
+enum { GROUPS, COUNT, OFFSET, GROUP };
 
 static const struct out_column entry_columns[] = {
     {"ENTRY", "entry", OUT_TEXT},         {NULL, "queue", OUT_TEXT},
@@ -62,12 +62,17 @@ static int print_entry(const struct muster_failure *failure, void *arg)
     return out_row(arg, cells);
 }
 
+static const char *group_of(const struct call *call)
+{
+    return call->n_operands > 1 ? call->operands[1] : call->own[GROUP].text;
+}
+
 static int list_entries(const struct call *call, struct muster_client *client, struct out_table *table)
 {
     const struct muster_failed_filter filter = {
         .size = sizeof filter,
         .queue = call->operands[0],
-        .group = call->n_operands > 1 ? call->operands[1] : NULL,
+        .group = group_of(call),
         .offset = (uint64_t)call->own[OFFSET].number,
         .n = (uint64_t)call->own[COUNT].number,
     };
@@ -90,6 +95,11 @@ static const struct opt options[] = {
                 .help = "skip the newest N",
                 .fallback = "0",
                 .max = INT64_MAX},
+    [GROUP] = {.name = "group",
+               .kind = OPT_STRING,
+               .argument = "GROUP",
+               .help = "the same as the operand GROUP, as for `muster replay` and `muster drop`",
+               .check = opt_check_group},
     {.help = NULL},
 };
 
@@ -100,9 +110,13 @@ static int run(const struct call *call)
     int code = parse_check_operands(call, 1, 1, "GROUP", opt_check_group);
     if (code)
         return code;
-    if (of_groups && (own[COUNT].set || own[OFFSET].set))
+    if (own[GROUP].set && call->n_operands > 1)
+        return complain_usage(call, "GROUP is given twice: as an operand and by --group");
+    if (call->n_operands == 0 && (own[COUNT].set || own[OFFSET].set || own[GROUP].set))
+        return complain_usage(call, "-n, --offset and --group are for the entries of a QUEUE, which is missing");
+    if (own[GROUPS].set && (own[COUNT].set || own[OFFSET].set))
         return complain_usage(call, "-n and --offset are for the entries of a QUEUE");
-    if (own[GROUPS].set && call->n_operands > 1)
+    if (own[GROUPS].set && group_of(call))
         return complain_usage(call, "--groups lists all groups of a QUEUE, but a GROUP is given");
     const struct list_of of = {.queue = call->n_operands > 0 ? call->operands[0] : NULL};
     return of_groups ? list_print_of(call, group_columns, list_groups, &of)

@@ -325,11 +325,16 @@ static int check_command(const struct call *call)
     return EXIT_DONE;
 }
 
+/* Each hand that prints needs a thread, and prints while no other one does. */
+#define PRINTING_HANDS_MAX 64
+
 static int check_options(const struct call *call)
 {
     const struct opt_value *own = call->own;
     if (own[HANDS].number + own[PREFETCH].number > MUSTER_HANDS_MAX)
         return complain_usage(call, "-c and --prefetch are together more than %d", MUSTER_HANDS_MAX);
+    if (!call->rest && own[HANDS].number > PRINTING_HANDS_MAX)
+        return complain_usage(call, "-c: with --print at most %d", PRINTING_HANDS_MAX);
     if (own[IN_TURN].set && own[PREFETCH].number > 0)
         return complain_usage(call, "--in-turn and --prefetch exclude each other: what is taken in advance comes from "
                                     "one queue, as far as that has it");
@@ -359,14 +364,6 @@ static int check_options(const struct call *call)
 
 /* ---- start and end ---- */
 
-/* Each hand that prints needs a thread, and prints while no other one does. */
-#define PRINTING_HANDS_MAX 64
-static int hands_of(const struct call *call)
-{
-    int hands = (int)call->own[HANDS].number;
-    return call->rest || hands < PRINTING_HANDS_MAX ? hands : PRINTING_HANDS_MAX;
-}
-
 /* Complains itself if there can be none. Returns an exit code. */
 static int make_worker(const struct call *call, struct work_story *story)
 {
@@ -381,7 +378,7 @@ static int make_worker(const struct call *call, struct work_story *story)
         CONNECTION_OPTIONS(&connection),
         .id = call->own[ID].text,
         .ttl_ms = (int)call->own[TTL].number,
-        .hands = hands_of(call),
+        .hands = (int)call->own[HANDS].number,
         .prefetch = (int)call->own[PREFETCH].number,
         .permanent = call->own[PERMANENT].set,
         .resume = call->own[RESUME].set,
@@ -392,7 +389,7 @@ static int make_worker(const struct call *call, struct work_story *story)
         .on_limit =
             call->own[ON_LIMIT].set ? (enum muster_outcome)find_on_limit(call->own[ON_LIMIT].text) : MUSTER_FINISH,
         .on_doubt = (enum muster_on_doubt)find_on_doubt(call->own[ON_DOUBT].text),
-        .threads = call->rest ? 0 : hands_of(call), /* which print: work_print.c */
+        .threads = call->rest ? 0 : (int)call->own[HANDS].number, /* which print: work_print.c */
         .drain_ms = drain_ms,
         .on_event = work_story_event,
         .on_end = story->log.form == WORK_LOG_NONE ? NULL : work_story_end,

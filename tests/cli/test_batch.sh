@@ -93,6 +93,7 @@ refused() {
 # shellcheck disable=SC2016 # backquotes are the message's
 {
     refused '--ttl is for `muster batch open`' batch close again --ttl 1h
+    refused 'say what to do: open, close ID, cancel ID, or ID alone' batch
     refused 'ID is missing' batch close
     refused "'halt' is none of open, close and cancel" batch halt again
     refused "ID 'close': \`muster batch\` could not name it" batch open close

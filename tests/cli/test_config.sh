@@ -42,7 +42,8 @@ ok config --queue even share=even
 check_value 1 --queue even share
 ok config --queue even share=none
 check_value 0 --queue even share
-check_exit 2 "$MUSTER" config --queue even share=uneven
+check_usage config --queue even share=uneven
+check_err 'from 0 to 1 or its word: none, even'
 ok config --queue calls rate=100/1m
 check_out 'rate: set'
 check_value $'100\n60000' --queue calls rate rate_ms

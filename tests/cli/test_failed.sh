@@ -72,6 +72,8 @@ JSON
 check_tasks q 'five task4 task3 task2 task1'
 ok failed q odd1 --json
 [[ $(tasks) == 'task3 task1' ]] || fail "of odd1: $(cat out)"
+ok failed q --group odd1 --json
+[[ $(tasks) == 'task3 task1' ]] || fail "of --group odd1: $(cat out)"
 ok failed q odd1 -n 1 --offset 1 --json
 [[ $(tasks) == 'task1' ]] || fail "the second of odd1: $(cat out)"
 ok failed q -n 2 --offset 1 --json
@@ -162,6 +164,12 @@ for verb in replay drop; do
     done
 done
 check_usage failed q g --groups
+check_usage failed q --group g --groups
+check_err 'a GROUP is given'
+check_usage failed q g --group g
+check_err 'GROUP is given twice'
+check_usage failed --group g
+check_err 'QUEUE, which is missing'
 check_usage failed -n 1
 check_usage failed --offset 1
 check_usage failed q --groups -n 1

@@ -155,6 +155,8 @@ has x1 '"after":\["s1"\]'
 # ---- 5
 check_usage change w1
 check_err 'there is nothing to change'
+check_usage change w1 --tag urgent
+check_err '--tag urgent chooses jobs: +urgent adds the tag to the IDs, -urgent removes it'
 check_usage change w1 --track --untrack
 for value in t '' + - "+$(printf 'q%.0s' {1..201})"; do
     check_usage change w1 --tag "$value"

@@ -162,6 +162,8 @@ check_usage peek q -n 0
 check_err '0 is not from 1 to'
 check_usage work q -c 10001
 check_err '10001 is not from 1 to 10000'
+check_usage work q --print -c 65
+check_err '-c: with --print at most 64'
 check_usage work q -c 9000 --prefetch 1001
 check_err 'together more than 10000'
 check_usage take q -n 1001

@@ -89,10 +89,39 @@ static void a_refusal_names_the_job_and_what_is_in_its_way(void **state)
     assert_err(put(&as, "q", JOB_SPEC(.id = "j2", .after = nobody, .n_after = 1)), MUSTER_E_NOT_FOUND);
     assert_non_null(strstr(as.last.text, "nobody"));
     assert_err(put(&as, "q", JOB_SPEC(.id = "j2", .batch = "none")), MUSTER_E_NOT_FOUND);
+    assert_non_null(strstr(as.last.text, "'none' (any more): open it first"));
     raw_do(s->server->redis, "SET %s:job:odd x", s->prefix);
     assert_err(put(&as, "q", JOB_SPEC(.id = "odd")), MUSTER_E_REDIS);
     assert_non_null(strstr(as.last.text, ":job:odd"));
     raw_do(s->server->redis, "DEL %s:job:odd", s->prefix);
+    answers_close(&as);
+}
+
+/* So the words are in one place, and tell the next step here, too. */
+static void a_refusal_has_the_words_of_the_blocking_client(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    answers_open(&as, s, NULL, 0, NULL);
+    assert_err(put(&as, "q", JOB_SPEC(.id = "j1")), MUSTER_OK);
+    const char *const nobody[] = {"nobody"}, *const self[] = {"self"};
+    const char *const first[] = {"j1"};
+    assert_err(put(&as, "q", JOB_SPEC(.id = "later", .after = first, .n_after = 1)), MUSTER_OK);
+    const struct muster_job_spec *const refused[] = {
+        JOB_SPEC(.id = "j1"),
+        JOB_SPEC(.id = "later"),
+        JOB_SPEC(.id = "j2", .after = nobody, .n_after = 1),
+        JOB_SPEC(.id = "j2", .after_failure = nobody, .n_after_failure = 1),
+        JOB_SPEC(.id = "self", .after = self, .n_after = 1),
+        JOB_SPEC(.id = "j2", .batch = "none"),
+        JOB_SPEC(.id = "j2", .replace = 1),
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        int err = muster_job_put(s->client, "q", refused[i], NULL);
+        assert_int_not_equal(err, MUSTER_OK);
+        assert_err(put(&as, "q", refused[i]), err);
+        assert_string_equal(as.last.text, muster_client_error(s->client));
+    }
     answers_close(&as);
 }
 
@@ -171,6 +200,7 @@ int main(int argc, char **argv)
         live_test(a_job_is_put_with_all_that_its_spec_says),
         live_test(puts_and_enqueues_keep_their_order),
         live_test(a_refusal_names_the_job_and_what_is_in_its_way),
+        live_test(a_refusal_has_the_words_of_the_blocking_client),
         live_test(what_is_not_allowed_is_refused_at_the_call),
         live_test(a_put_without_an_answer_is_safe_to_repeat),
         live_test(what_no_replica_has_is_put_and_unconfirmed_also_when_repeated),

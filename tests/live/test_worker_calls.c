@@ -407,7 +407,8 @@ static void a_put_that_is_refused_says_why(void **state)
         epoll_worker_await_answers(e, i);
         assert_err(e->answer_err, i == 1 ? MUSTER_OK : MUSTER_E_EXISTS);
     }
-    assert_string_equal(muster_worker_error(e->worker), "the job 'j' was not put: already exists (waiting)");
+    assert_string_equal(muster_worker_error(e->worker),
+                        "the job 'j' is waiting: replace or cancel it, or choose another id; nothing was changed");
     const char *const after[] = {"missing"};
     spec = (struct muster_job_spec){.size = sizeof spec, .id = "k", .after = after, .n_after = 1};
     assert_ok(muster_worker_put(e->worker, "other", &spec, NULL, &mine));

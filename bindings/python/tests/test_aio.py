@@ -119,11 +119,11 @@ class Clients(AioCase):
             ids = await asyncio.gather(*(client.put("q", b"%d" % i) for i in range(1000)))
             self.assertEqual((len(set(ids)), await client.length("q")), (1000, 1000))
             spec = JobSpec("x", id="j", retries=0, priority=-5, tags=["t"], backoff=Backoff(7), after=["a"])
-            with self.assertRaisesRegex(muster.NotFound, "'j' was not put: .*after, a"):
+            with self.assertRaisesRegex(muster.NotFound, "there is no job 'a' for the job 'j' to wait for: put that one first"):
                 await client.put("r", spec)
             await client.put("other", JobSpec("x", id="a"))
             self.assertEqual(await client.put("r", spec), "j")
-            with self.assertRaisesRegex(muster.Exists, "'j' was not put") as refused:
+            with self.assertRaisesRegex(muster.Exists, "'j' is waiting for others: replace or cancel it") as refused:
                 await client.put("r", spec)
             self.assertEqual(refused.exception.ids, ["j"])
             with self.assertRaises(muster.Invalid):

@@ -7,18 +7,13 @@
 #include "async/async.h"
 #include "async/async_asked.h"
 #include "base/sized.h"
-#include "base/words.h"
 #include "protocol/job_put.h"
+#include "protocol/job_say.h"
 #include "protocol/job_spec.h"
 
-/* A refusal tells in what state the job is, or which other job or batch it is about. */
 static const char *refusal(const struct async_asked *asked, int err, const struct redisReply *reply)
 {
-    const char *what = reply_text(reply_at(reply, 1)), *more = reply_text(reply_at(reply, 2));
-    if (!what)
-        return NULL;
-    return words_say("the job '%s' was not put: %s (%s%s%s)", asked->name, muster_err_text(err), what,
-                     more && *more ? ", " : "", more ? more : "");
+    return reply_text(reply_at(reply, 1)) ? job_say_refusal(err, asked->name, reply) : NULL;
 }
 
 /* One that is alive already may be what this call put the last time, when it was not confirmed: so it is confirmed. */

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#define WORDS_MAX 400
+#define WORDS_MAX 768
 
 const char *words_say(const char *format, ...)
 {

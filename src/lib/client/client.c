@@ -102,6 +102,12 @@ int client_refuse(struct muster_client *c, const char *why)
     return MUSTER_E_INVALID;
 }
 
+void client_say(struct muster_client *c, const char *words)
+{
+    if (words)
+        redis_error_set(c->redis, "%s", words);
+}
+
 int client_answer(struct muster_client *c, int err, const char *const *why)
 {
     if (err != MUSTER_OK)

@@ -35,6 +35,8 @@ struct muster_client {
 
 /* Answers E_INVALID; the reason becomes the client's error text. */
 int client_refuse(struct muster_client *c, const char *why);
+/* The words, if there are any, become the client's error text. */
+void client_say(struct muster_client *c, const char *words);
 /* Answers `err`; if it is an error, the reason becomes the client's error text. A pointer to it, because the check that
  * sets it may be an argument of the same call. */
 int client_answer(struct muster_client *c, int err, const char *const *why);

@@ -9,8 +9,8 @@
 #include "client/client.h"
 #include "client/full.h"
 #include "client/job_cron.h"
-#include "client/job_say.h"
 #include "protocol/job_put.h"
+#include "protocol/job_say.h"
 #include "protocol/job_spec.h"
 #include "protocol/script_job.h"
 
@@ -28,7 +28,7 @@ static int put(struct muster_client *c, struct command *command, const char *que
         redis_error_set(c->redis, "an equal task is %s in the queue '%s', under the id '%s'; nothing was enqueued",
                         what ? what : "alive", queue, made ? made : "");
     else
-        job_say_refusal(c, err, put_id, reply);
+        client_say(c, job_say_refusal(err, put_id, reply));
     /* The one that is there already may be what this call put the last time, when it was not confirmed. */
     bool is_there = err == MUSTER_OK || (err == MUSTER_E_EXISTS && !(what && strcmp(what, "ending") == 0));
     redis_reply_free(reply);

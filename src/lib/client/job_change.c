@@ -10,7 +10,7 @@
 #include "client/client.h"
 #include "client/job_change.h"
 #include "client/job_cron.h"
-#include "client/job_say.h"
+#include "protocol/job_say.h"
 #include "protocol/job_valid.h"
 #include "protocol/names.h"
 #include "protocol/script_job.h"
@@ -183,9 +183,9 @@ static void say_not_changed(struct muster_client *c, int err, const char *id, co
     bool is_unwanted = reply_is(reply_at(reply, 2), "only_if");
     bool is_hopeless = err == MUSTER_E_STATE && job_say_is_about_missing(err, reply_text(reply_at(reply, 2)));
     if (is_hopeless)
-        job_say_missing(c, reply_text(reply_at(reply, 2)), id, what);
+        client_say(c, job_say_missing(reply_text(reply_at(reply, 2)), id, what));
     else if (err == MUSTER_E_NOT_FOUND && job_say_is_about_missing(err, what))
-        job_say_missing(c, what, id, reply_text(reply_at(reply, 2)));
+        client_say(c, job_say_missing(what, id, reply_text(reply_at(reply, 2))));
     else if (err == MUSTER_E_NOT_FOUND)
         redis_error_set(c->redis, "there is no job '%s' (any more)", id);
     if (err == MUSTER_E_STATE && is_unwanted)
@@ -200,7 +200,7 @@ static void say_not_changed(struct muster_client *c, int err, const char *id, co
                         "the job '%s' would have more than %d tags, or wait for more than %d jobs; nothing was changed",
                         id, MUSTER_JOB_TAGS_MAX, MUSTER_JOB_AFTER_MAX);
     if (err == MUSTER_E_INVALID || (err == MUSTER_E_TOO_BIG && what))
-        job_say_obstacle(c, err, id, what);
+        client_say(c, job_say_obstacle(err, id, what));
 }
 
 enum job_change_next { CHANGE_ENDS, CHANGE_AGAIN, CHANGE_PASSES };

@@ -9,8 +9,8 @@
 #include "client/client.h"
 #include "client/full.h"
 #include "client/job_cron.h"
-#include "client/job_say.h"
 #include "protocol/job_put.h"
+#include "protocol/job_say.h"
 #include "protocol/job_spec.h"
 #include "protocol/script_job.h"
 
@@ -180,7 +180,7 @@ static int say_where(struct many *m, int err, const struct redisReply *reply)
     const char *id = number > 0 && m->done + number <= m->n ? m->rows[m->done + number - 1].id : NULL;
     m->refused = id ? m->done + number : 0;
     if (id)
-        job_say_refusal(m->c, err, id, reply);
+        client_say(m->c, job_say_refusal(err, id, reply));
     else if (err == MUSTER_E_EXISTS)
         redis_error_set(m->c->redis, "the request '%s' had other content before; nothing was put", m->request_id);
     snprintf(words, sizeof words, "%s", redis_error(m->c->redis));

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/job_say.h"
 #include "worker/worker.h"
 
 struct posting *posting_new(struct muster_worker *w, const char *queue, const struct muster_bytes *task)
@@ -89,17 +90,16 @@ void posting_finish(struct posting *posting)
     posting_discard(posting);
 }
 
-/* A refusal tells in what state the job is, or which other job or batch it is about. */
 int posting_note_put(struct posting *posting, const struct redisReply *reply)
 {
     int err = reply_status(reply);
-    const char *what = reply_text(reply_at(reply, 1)), *more = reply_text(reply_at(reply, 2));
-    const char *why = !what && reply_text(reply) ? reply_text(reply) : muster_err_text(err);
-    if (more && (!*more || strcmp(more, posting->job) == 0))
-        more = NULL;
-    if (err != MUSTER_OK)
-        tell_error(posting->worker, "the job '%s' was not put: %s%s%s%s%s%s", posting->job, why, what ? " (" : "",
-                   what ? what : "", what && more ? ", " : "", what && more ? more : "", what ? ")" : "");
+    const bool is_told = err != MUSTER_OK && reply_text(reply_at(reply, 1));
+    const char *words = is_told ? job_say_refusal(err, posting->job, reply) : NULL;
+    if (words)
+        tell_error(posting->worker, "%s", words);
+    else if (err != MUSTER_OK)
+        tell_error(posting->worker, "the job '%s' was not put: %s", posting->job,
+                   reply_text(reply) ? reply_text(reply) : muster_err_text(err));
     return err;
 }
 
