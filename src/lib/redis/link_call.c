@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The way of a command over a link, and of its answer; subscriptions.
+ * The way of a command over a link, and of its answer.
  *
  * While there is room for few heavy calls (link.h), those beyond it are held, and everything behind them, so that the
  * order stays. A heavy call for which there is room for one waits until nothing else is under way.
@@ -175,7 +175,7 @@ static struct call *take_first(struct link *l)
 }
 
 /* What was held goes, as far as there is room. */
-static void let_go(struct link *l)
+void link_call_let_go(struct link *l)
 {
     while (l->held && !l->is_break_due && is_room(l, l->held->is_heavy)) {
         const struct muster_bytes said = {l->held->said, l->held->len};
@@ -265,7 +265,7 @@ static void leave_at_last(struct link *l)
     link_break(l, MUSTER_E_BUSY, why);
 }
 
-static void hear_answer(struct link *l, const struct redisReply *reply)
+void link_call_hear(struct link *l, const struct redisReply *reply)
 {
     struct call *call = take_first(l);
     if (call->script && reply_is_refusal(reply, "NOSCRIPT")) {
@@ -278,7 +278,7 @@ static void hear_answer(struct link *l, const struct redisReply *reply)
     if (call->is_heavy && reply_err(reply) == MUSTER_OK)
         make_room(l);
     answer(call, reply);
-    let_go(l);
+    link_call_let_go(l);
     if (!l->is_leaving)
         leave_if_refused(l, reply);
     else if (l->outstanding == 0)
@@ -332,80 +332,4 @@ void link_call_init(struct link *l)
 {
     l->calls_end = &l->calls;
     l->held_end = &l->held;
-}
-
-/* ---- subscriptions ---- */
-
-static void hear_push(struct link *l, const struct redisReply *push)
-{
-    const char *word = reply_text(reply_at(push, 0)), *channel = reply_text(reply_at(push, 1));
-    if (strcmp(word, "message") == 0 || strcmp(word, "smessage") == 0) {
-        l->callbacks.message(l->arg, channel, reply_bytes(reply_at(push, 2)));
-    } else if (strcmp(word, "sunsubscribe") == 0) {
-        link_break(l, MUSTER_E_BUSY, LINK_MOVED);
-    } else if (strcmp(word, "unsubscribe") == 0) {
-        if (l->ending == 0)
-            link_break(l, MUSTER_E_CONN, "the server has ended a subscription");
-        l->ending -= l->ending > 0;
-    } else if (l->unconfirmed > 0) {
-        trace_line(TRACE_STATE, "%s link: subscribed to %s", l->name, channel);
-        if (--l->unconfirmed == 0)
-            l->callbacks.subscribed(l->arg);
-    }
-    let_go(l);
-}
-
-int link_subscribe(struct link *l, enum wire_channels channels, const char *channel)
-{
-    if (!link_is_up(l))
-        return MUSTER_E_CONN;
-    int err = wire_subscribe(l->wire, channels, channel);
-    if (err != MUSTER_OK)
-        return err;
-    link_begin_waiting(l);
-    link_io_flush_later(l);
-    l->unconfirmed++;
-    return MUSTER_OK;
-}
-
-int link_unsubscribe(struct link *l, const char *channel)
-{
-    if (!link_is_up(l))
-        return MUSTER_E_CONN;
-    if (l->keeps_channels)
-        return MUSTER_OK;
-    int err = wire_unsubscribe(l->wire, channel);
-    if (err != MUSTER_OK)
-        return err;
-    link_begin_waiting(l);
-    link_io_flush_later(l);
-    l->ending++;
-    return MUSTER_OK;
-}
-
-static void ignore_reply(const struct redisReply *reply, void *arg)
-{
-    (void)reply, (void)arg;
-}
-
-/* A denial of what is not confirmed yet would be taken for the answer. */
-void link_ping(struct link *l)
-{
-    struct command c = COMMAND_EMPTY;
-    if (!link_is_up(l) || l->unconfirmed > 0 || l->ending > 0)
-        return;
-    command_text(&c, "PING");
-    if (link_call(l, &c, ignore_reply, NULL) != MUSTER_OK)
-        link_break(l, MUSTER_E_NOMEM, "out of memory");
-    command_clear(&c);
-}
-
-/* ---- all that is read while the link is up ---- */
-
-void link_call_hear(struct link *l, const struct redisReply *reply)
-{
-    if (wire_was_pushed(l->wire))
-        hear_push(l, reply);
-    else
-        hear_answer(l, reply);
 }

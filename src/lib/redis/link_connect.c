@@ -64,7 +64,7 @@ static void hear_greeting(struct link *l, const struct redisReply *reply)
         place_reached(&l->place);
         resolver_forget(&l->resolver);
         l->cause = (struct cause){.err = MUSTER_OK};
-        l->hears = link_call_hear;
+        l->hears = link_hear;
         link_enter(l, LINK_UP);
         l->callbacks.up(l->arg);
     }

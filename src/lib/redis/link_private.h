@@ -2,11 +2,12 @@
  *
  * What the files of a link share: its state, and what one of them asks of another.
  *
- *   link.c          making and freeing a link
- *   link_connect.c  making its connection: resolve, connect, greet; breaking and trying again
- *   link_call.c     the way of a command and its answer; subscriptions
- *   link_io.c       its wire on the loop: reading and writing
- *   link_state.c    its states, and silence
+ *   link.c                making and freeing a link
+ *   link_connect.c        making its connection: resolve, connect, greet; breaking and trying again
+ *   link_subscriptions.c  its subscriptions, and its question for a sign of life
+ *   link_call.c           the way of a command and its answer
+ *   link_io.c             its wire on the loop: reading and writing
+ *   link_state.c          its states, and silence
  *
  * Each calls only files that stand below it. What was read goes upwards by `hears`.
  */
@@ -146,8 +147,15 @@ void link_io_flush(struct link *l);
 void link_call_init(struct link *l);
 /* All outstanding commands get their NULL. */
 void link_call_forget(struct link *l);
-/* What a link hears that is up. */
+/* What is held goes, as far as there is room. */
+void link_call_let_go(struct link *l);
+/* An answer to the first of them. */
 link_heard_fn link_call_hear;
+
+/* ---- link_subscriptions.c ---- */
+
+/* What a link hears that is up. */
+link_heard_fn link_hear;
 
 /* ---- link_connect.c ---- */
 
