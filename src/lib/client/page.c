@@ -233,6 +233,17 @@ static int give_page(struct muster_client *c, const struct redisReply *page, siz
     return give_some(c, page, first, 2, arg, stop);
 }
 
+/* In a zset none is there twice. */
+static bool is_any_twice(const struct redisReply *members)
+{
+    bool is_twice = false;
+    for (size_t i = 1; i < reply_len(members) && !is_twice; i++) {
+        const char *one = reply_text(reply_at(members, i - 1)), *other = reply_text(reply_at(members, i));
+        is_twice = one && other && strcmp(one, other) == 0;
+    }
+    return is_twice;
+}
+
 /* Each heartbeat moves a worker to the end: in pages others would be passed over, and it would come again. */
 static int each_page_of_workers(struct muster_client *c, const struct pages *pages)
 {
@@ -241,6 +252,8 @@ static int each_page_of_workers(struct muster_client *c, const struct pages *pag
     bool stop = false;
     key_of(key, c->prefix, KEY_REGISTRY, "");
     int err = page_ask(c, &all, (const char *const[]){"ZRANGE", key, "0", "-1", NULL}, SIZE_MAX);
+    if (err == MUSTER_OK && is_any_twice(all))
+        err = refuse_page(c, "ZRANGE", &all);
     for (size_t i = 0; err == MUSTER_OK && !stop && i < reply_len(all); i += PAGE_MEMBERS_MAX)
         err = give_some(c, all, i, 1, pages, &stop);
     redis_reply_free(all);
