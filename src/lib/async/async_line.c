@@ -116,7 +116,7 @@ static void send_waiting(struct muster_async *a)
         }
         l->is_alone = is_alone;
         if (is_alone) /* takes that wait have questions of their own, which come by no list */
-            link_one_by_one(l->link);
+            link_next_goes_alone(l->link);
         kind->send(l->waiting.first);
     }
     async_hear_ask(a);

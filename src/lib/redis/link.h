@@ -128,8 +128,9 @@ bool link_was_alone(const struct link *l);
 bool link_had_no_memory(const struct link *l);
 /* How many heavy calls may be under way. What can be asked for in parts should be asked for in as few. */
 size_t link_room(const struct link *l);
-/* One of those that follow may be why connections end: one heavy call at a time, as after a break. */
-void link_one_by_one(struct link *l);
+/* The next call, if it is heavy, may be why connections end: nothing else is under way beside it, whatever else comes
+ * through meanwhile. */
+void link_next_goes_alone(struct link *l);
 
 /* Only in such a function: the reply is the caller's from now on, to be freed by redis_reply_free(), but not in the
  * function. */

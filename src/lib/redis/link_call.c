@@ -33,7 +33,8 @@ struct call {
     const char *name;                /* the script's; "" of another command */
     int64_t sent_us;                 /* 0: its answer is not traced */
     bool is_heavy;
-    size_t bytes; /* of its request */
+    bool goes_alone; /* a heavy one, whatever room there is */
+    size_t bytes;    /* of its request */
     size_t len;
     char said[]; /* a script's bytes, in case Redis does not know it; or those of a call that is held */
 };
@@ -45,21 +46,21 @@ static void put_last(struct link *l, struct call *call)
     call->next = NULL;
     *l->calls_end = call;
     l->calls_end = &call->next;
-    l->is_alone = call->is_heavy && l->room == 1 && l->outstanding == 0;
+    l->is_alone = (call->goes_alone || (call->is_heavy && l->room == 1)) && l->outstanding == 0;
     l->outstanding++;
     l->outstanding_bytes += call->bytes;
     l->n_heavy += call->is_heavy;
 }
 
 /* May it go now? */
-static bool is_room(const struct link *l, bool is_heavy)
+static bool is_room(const struct link *l, bool is_heavy, bool goes_alone)
 {
-    if (l->unconfirmed > 0 || l->ending > 0)
+    if (l->unconfirmed > 0 || l->ending > 0 || l->is_alone)
         return false;
-    if (l->room == 0)
+    if (goes_alone)
+        return l->outstanding == 0;
+    if (l->room == 0 || !is_heavy)
         return true;
-    if (!is_heavy)
-        return !l->is_alone;
     return l->n_heavy < l->room && (l->room > 1 || l->outstanding == 0);
 }
 
@@ -92,12 +93,15 @@ static void put_body_in(struct command *c, const struct lua_script *script)
 static struct call *new_call(struct link *l, const struct lua_script *script, bool is_heavy)
 {
     struct muster_bytes said = wire_said(l->wire);
-    bool is_held = l->held || !is_room(l, is_heavy);
+    const bool goes_alone = is_heavy && l->is_next_alone;
+    bool is_held = l->held || !is_room(l, is_heavy, goes_alone);
     size_t kept = script || is_held ? said.len : 0;
     struct call *call = malloc(sizeof *call + kept);
     if (!call)
         return NULL;
-    *call = (struct call){.script = script, .is_heavy = is_heavy, .bytes = said.len, .len = kept};
+    *call =
+        (struct call){.script = script, .is_heavy = is_heavy, .goes_alone = goes_alone, .bytes = said.len, .len = kept};
+    l->is_next_alone = false;
     if (kept > 0)
         memcpy(call->said, said.data, kept);
     if (is_held)
@@ -177,7 +181,7 @@ static struct call *take_first(struct link *l)
 /* What was held goes, as far as there is room. */
 void link_call_let_go(struct link *l)
 {
-    while (l->held && !l->is_break_due && is_room(l, l->held->is_heavy)) {
+    while (l->held && !l->is_break_due && is_room(l, l->held->is_heavy, l->held->goes_alone)) {
         const struct muster_bytes said = {l->held->said, l->held->len};
         if (wire_say_bytes(l->wire, &said, 1, 1) != MUSTER_OK) {
             link_break(l, MUSTER_E_NOMEM, "out of memory");
@@ -300,9 +304,9 @@ bool link_had_no_memory(const struct link *l)
     return l->had_no_memory;
 }
 
-void link_one_by_one(struct link *l)
+void link_next_goes_alone(struct link *l)
 {
-    l->room = 1;
+    l->is_next_alone = true;
 }
 
 size_t link_room(const struct link *l)

@@ -88,6 +88,7 @@ struct link {
     size_t room;                   /* how many heavy ones may be under way; 0: any number */
     size_t n_heavy;                /* so many are */
     bool is_alone;                 /* what is under way is one heavy call, and nothing else */
+    bool is_next_alone;            /* the next one that is heavy is to be such a one */
     bool was_alone;                /* the call that gets its NULL now, when the server closed the connection */
     bool had_no_memory;            /* the same, when its answer was more than there was memory for */
     bool is_fruitless;             /* the connection ended with a heavy call, and has answered none */

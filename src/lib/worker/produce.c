@@ -95,7 +95,7 @@ static struct posting *send_run(struct posting *all, struct link *link, link_rep
     struct posting *last = all;
     const bool goes_alone = follow_must_go_alone(all);
     if (goes_alone)
-        link_one_by_one(link);
+        link_next_goes_alone(link);
     if (posting_is_job(all))
         return send_put(all, link, fn);
     run.n = run.bytes = 0;
