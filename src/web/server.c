@@ -192,7 +192,10 @@ static void on_heard(void *arg, const char *kind, const char *text)
 
 static void go_live(struct server *s, struct evhttp_request *request)
 {
-    server_headers(request);
+    if (evhttp_request_get_command(request) != EVHTTP_REQ_GET) { /* nothing would end its answer */
+        refuse(s, request, 405, "E_INVALID", "a stream is asked for with GET");
+        return;
+    }
     if (!live_add(s->live, request, look_sight(s->look))) {
         refuse(s, request, 503, "E_BUSY", "too many viewers; try again later");
         return;
