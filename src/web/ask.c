@@ -19,8 +19,8 @@
 #include "parse.h"
 #include "text.h"
 
-#define OPERANDS_MAX 1100
-#define VALUES_MAX 64
+/* Operands, and values of options, of one request: a hundred tags and a thousand jobs to wait for, and more. */
+#define WORDS_MAX 1200
 #define COUNT_DEFAULT 50
 #define COUNT_MAX 500
 /* Of an answer in pages. One row may be longer. */
@@ -42,6 +42,7 @@ void ask_free(struct ask *a)
         free(a->stars[i]);
     for (size_t i = 0; i < a->n_texts; i++)
         free(a->texts[i]);
+    free(a->texts);
     cJSON_Delete(a->params);
     cJSON_Delete(a->items);
     cJSON_Delete(a->whole);
@@ -70,7 +71,9 @@ bool ask_is_change(const struct ask *a)
 static const char *keep(struct ask *a, char *text)
 {
     need(text);
-    if (a->n_texts == sizeof a->texts / sizeof *a->texts) {
+    if (!a->texts)
+        a->texts = need(calloc(WORDS_MAX, sizeof *a->texts));
+    if (a->n_texts == WORDS_MAX) {
         free(text);
         ask_refuse(a, 400, "E_INVALID", "there are too many parameters");
         return "";
@@ -80,9 +83,11 @@ static const char *keep(struct ask *a, char *text)
 
 void ask_refuse_param(struct ask *a, const char *name, const char *why)
 {
-    char text[200];
-    snprintf(text, sizeof text, "%s %s", name, why);
+    char *text = NULL;
+    if (asprintf(&text, "%s %s", name, why) < 0)
+        need(NULL);
     ask_refuse(a, 400, "E_INVALID", text);
+    free(text);
 }
 
 /* For an option, or NULL: a name. NULL: it can be no value, and is refused. */
@@ -129,15 +134,15 @@ int64_t ask_number(struct ask *a, const char *name, int64_t fallback, int64_t mo
 
 struct words {
     const struct command *verb;
-    char *operands[OPERANDS_MAX];
+    char *operands[WORDS_MAX];
     size_t n_operands;
-    struct parse_value values[VALUES_MAX];
+    struct parse_value values[WORDS_MAX];
     size_t n_values;
 };
 
 static void add_value(struct ask *a, struct words *w, const char *name, const char *text)
 {
-    if (w->n_values == VALUES_MAX)
+    if (w->n_values == WORDS_MAX)
         ask_refuse(a, 400, "E_INVALID", "there are too many parameters");
     else
         w->values[w->n_values++] = (struct parse_value){name, text};
@@ -145,7 +150,7 @@ static void add_value(struct ask *a, struct words *w, const char *name, const ch
 
 static void add_operand(struct ask *a, struct words *w, const char *text)
 {
-    if (w->n_operands == OPERANDS_MAX)
+    if (w->n_operands == WORDS_MAX)
         ask_refuse(a, 413, "E_TOO_BIG", "there are too many of them in one request");
     else
         w->operands[w->n_operands++] = (char *)text;
@@ -236,7 +241,7 @@ static const struct {
     int exit, status;
 } statuses[] = {
     {EXIT_USAGE, 400}, {EXIT_NOT_FOUND, 404}, {EXIT_NO_REDIS, 503}, {EXIT_UNCONFIRMED, 502},
-    {EXIT_BUSY, 503},  {EXIT_DENIED, 403},    {EXIT_TIMEOUT, 504},
+    {EXIT_BUSY, 503},  {EXIT_DENIED, 403},    {EXIT_TIMEOUT, 503},
 };
 
 static int status_of(int code)
@@ -327,6 +332,33 @@ static void note_refusal(struct ask *a)
     a->error = a->message = NULL;
 }
 
+/* Whoever asks here has no --timeout, and may not know that a change can be done without an answer. */
+static void set_status(struct ask *a, int code)
+{
+    bool is_asked = code == EXIT_TIMEOUT && a->route->method && a->message;
+    char *advice = is_asked ? strstr(a->message, "; wait longer with --timeout") : NULL, *text = NULL;
+    a->status = status_of(code);
+    if (!advice)
+        return;
+    *advice = '\0';
+    if (asprintf(&text, "%s; %s", a->message,
+                 ask_is_change(a) ? "it may have been done: look before you do it again" : "try again") < 0)
+        need(NULL);
+    free(a->message);
+    a->message = text;
+}
+
+void ask_refuse_error(struct ask *a, int err)
+{
+    if (err == MUSTER_OK)
+        return;
+    a->args = a->route->args;
+    complain_to(hear, a);
+    int code = complain_error(a->like, err, muster_client_error(a->client));
+    complain_to(NULL, NULL);
+    set_status(a, code);
+}
+
 int ask_run_verb(struct ask *a, const struct command *verb, const char *args)
 {
     struct words *w = need(calloc(1, sizeof *w));
@@ -358,7 +390,7 @@ int ask_run_verb(struct ask *a, const struct command *verb, const char *args)
         return EXIT_DONE;
     }
     if (code && !a->status)
-        a->status = status_of(code);
+        set_status(a, code);
     return code;
 }
 
@@ -380,10 +412,12 @@ static void ask_for_page(struct ask *a)
 /* A parameter that would have no effect may be a mistake. */
 static void say_unknown(struct ask *a, const char *name)
 {
-    char text[160], *shown = text_printable(name, strlen(name), 60);
-    snprintf(text, sizeof text, "there is no parameter '%s' here; see doc/api.md", shown);
+    char *text = NULL, *shown = text_printable(name, strlen(name), 60);
+    if (asprintf(&text, "there is no parameter '%s' here; see doc/api.md", shown) < 0)
+        need(NULL);
     free(shown);
     ask_refuse(a, 400, "E_INVALID", text);
+    free(text);
 }
 
 static void refuse_unknown(struct ask *a)

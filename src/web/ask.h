@@ -58,7 +58,7 @@ struct ask {
     struct cJSON *whole; /* the answer's object, if it is none of rows */
     char *error, *message;
     struct cJSON *notes;
-    char *texts[64];
+    char **texts; /* what was made of parameters */
     size_t n_texts;
 };
 
@@ -93,6 +93,8 @@ int64_t ask_number(struct ask *a, const char *name, int64_t fallback, int64_t mo
 
 /* Refuse. */
 void ask_refuse(struct ask *a, int status, const char *error, const char *message);
+/* By the library's error, if it is one, in the words and with the status that a verb would have. */
+void ask_refuse_error(struct ask *a, int err);
 void ask_refuse_param(struct ask *a, const char *name, const char *why);
 
 /* Refuse an object that has a member more than once: which one is meant? */

@@ -22,6 +22,7 @@
 struct conn {
     struct bufferevent *buffer;
     int64_t until_ms; /* 0: a request is under way */
+    int64_t read_until_ms;
 };
 
 struct conns {
@@ -48,6 +49,16 @@ static void cut(struct bufferevent *buffer)
     shutdown(bufferevent_getfd(buffer), SHUT_RDWR);
 }
 
+static void look_at_time(struct conn *conn, int64_t now)
+{
+    if (!conn->until_ms)
+        return;
+    if (evbuffer_get_length(bufferevent_get_output(conn->buffer)) > 0 && now < conn->read_until_ms)
+        conn->until_ms = now + CONNS_REQUEST_MS;
+    else if (now > conn->until_ms)
+        cut(conn->buffer);
+}
+
 static void sweep(struct conns *c)
 {
     int64_t now = now_ms();
@@ -57,9 +68,7 @@ static void sweep(struct conns *c)
             c->conns[i] = c->conns[--c->n];
             continue;
         }
-        if (c->conns[i].until_ms && now > c->conns[i].until_ms)
-            cut(c->conns[i].buffer);
-        i++;
+        look_at_time(&c->conns[i++], now);
     }
     if (c->is_full && c->n < c->max) {
         c->is_full = false;
@@ -78,6 +87,7 @@ static struct bufferevent *on_connection(struct event_base *base, void *arg)
 {
     struct conns *c = arg;
     struct bufferevent *buffer = need(bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE));
+    bufferevent_setwatermark(buffer, EV_READ, 0, CONNS_INPUT_MAX);
     if (c->n == c->max)
         sweep(c);
     if (c->n + 1 >= c->max && !c->is_full) {
@@ -87,7 +97,7 @@ static struct bufferevent *on_connection(struct event_base *base, void *arg)
     if (c->n == c->max)
         return buffer;
     bufferevent_incref(buffer);
-    c->conns[c->n++] = (struct conn){buffer, now_ms() + CONNS_REQUEST_MS};
+    c->conns[c->n++] = (struct conn){.buffer = buffer, .until_ms = now_ms() + CONNS_REQUEST_MS};
     return buffer;
 }
 
@@ -138,8 +148,10 @@ void conns_begin(struct conns *c, struct evhttp_request *request)
 void conns_end(struct conns *c, struct evhttp_request *request)
 {
     struct conn *conn = find(c, request);
-    if (conn)
-        conn->until_ms = now_ms() + CONNS_REQUEST_MS;
+    if (!conn)
+        return;
+    conn->until_ms = now_ms() + CONNS_REQUEST_MS;
+    conn->read_until_ms = now_ms() + CONNS_ANSWER_MS;
 }
 
 void conns_cut(struct evhttp_request *request)

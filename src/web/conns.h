@@ -17,6 +17,10 @@ struct evhttp_request;
 
 /* From its acceptance, or its last answer, a connection has so long to bring a whole request. */
 #define CONNS_REQUEST_MS 15000
+/* And so long to read an answer: the time for the next request begins when it is sent. */
+#define CONNS_ANSWER_MS 60000
+/* So much of what it sends is kept until it is looked at; the rest stays in the kernel. A request must fit. */
+#define CONNS_INPUT_MAX ((size_t)2 * 1024 * 1024)
 
 /* At most `max` connections. */
 struct conns *conns_new(struct event_base *base, struct evhttp *http, struct evconnlistener *listener, size_t max);

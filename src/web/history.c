@@ -81,8 +81,9 @@ cJSON *history_json(const struct history *h, int64_t since_ms)
         HISTORY_SERIES(HISTORY_NAME)
 #undef HISTORY_NAME
     };
-    int64_t from = h->last - (int64_t)h->n + 1, since = (since_ms + h->step_ms - 1) / h->step_ms;
+    int64_t from = h->last - (int64_t)h->n + 1, since = since_ms / h->step_ms;
     from = since > from ? since : from;
+    from = h->last == 0 ? 1 : from; /* nothing was added yet */
     cJSON *object = need(cJSON_CreateObject()), *series;
     need(cJSON_AddNumberToObject(object, "step_ms", (double)h->step_ms));
     need(cJSON_AddNumberToObject(object, "from", (double)(from * h->step_ms)));

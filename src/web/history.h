@@ -27,7 +27,8 @@ void history_free(struct history *h);
  * figures before, are added up. */
 void history_add(struct history *h, int64_t at_ms, const double figures[HISTORY_N]);
 
-/* {"step_ms", "from", "series": {...}}; to be deleted. */
+/* {"step_ms", "from", "series": {...}}, from the step on in which `since_ms` lies: the last step goes on, so whoever has it
+ * asks for it again. To be deleted. */
 struct cJSON *history_json(const struct history *h, int64_t since_ms);
 
 #endif

@@ -27,6 +27,7 @@
 
 #define HEADERS_MAX (16 * 1024)
 #define BODY_MAX (1024 * 1024)
+_Static_assert(HEADERS_MAX + BODY_MAX <= CONNS_INPUT_MAX, "a request would never be whole");
 #define IDLE_S 60
 #define METHODS (EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST)
 /* They are refused here, in JSON; libevent answers in HTML. */

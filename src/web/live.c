@@ -15,6 +15,7 @@
 
 #include "need.h"
 #include "now.h"
+#include "server_reply.h"
 
 #define UNSENT_MAX ((size_t)2 * 1024 * 1024)
 #define UNSENT_LIMIT ((size_t)32 * 1024 * 1024)
@@ -192,6 +193,7 @@ bool live_add(struct live *l, struct evhttp_request *request, const struct sight
     struct evhttp_connection *connection = evhttp_request_get_connection(request);
     struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
     *v = (struct viewer){.live = l, .request = request};
+    server_headers(request);
     evhttp_add_header(headers, "Content-Type", "text/event-stream; charset=utf-8");
     evhttp_add_header(headers, "Cache-Control", "no-store");
     evhttp_connection_set_closecb(connection, on_close, v);

@@ -365,6 +365,7 @@ static void note_failure(struct look *l, const struct ask *a)
     l->message = need(strdup(a->message ? a->message : "it failed"));
     l->sight.error = l->error;
     l->sight.message = l->message;
+    l->sight.status = a->status;
 }
 
 static void on_found(void *arg)
@@ -447,6 +448,12 @@ void look_now(struct look *l)
 const struct sight *look_sight(const struct look *l)
 {
     return l->sight.at_ms || l->sight.error ? &l->sight : NULL;
+}
+
+const struct cJSON *look_queue(const struct look *l, const char *queue)
+{
+    const struct seen_row *row = seen_find(&l->queues, queue);
+    return row ? row->row : NULL;
 }
 
 struct cJSON *look_history(const struct look *l, const char *queue, int64_t since_ms)

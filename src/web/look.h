@@ -23,7 +23,8 @@ struct sight {
     struct cJSON *queues, *workers; /* rows; of a queue also its rates */
     struct cJSON *overview;
     struct cJSON *queues_changed, *workers_changed; /* {"items", "gone"} */
-    const char *error, *message;                    /* NULL; or why there is nothing new */
+    const char *error, *message;                    /* NULL; or why there is nothing new, */
+    int status;                                     /* and that of HTTP */
 };
 
 /* Called on the loop, after each look. */
@@ -41,6 +42,9 @@ void look_now(struct look *l);
 
 /* The last one; NULL before the first. */
 const struct sight *look_sight(const struct look *l);
+
+/* The row of a queue in the last one; NULL: there is none. */
+const struct cJSON *look_queue(const struct look *l, const char *queue);
 
 /* The figures since a time, of all queues together or of one; to be deleted. */
 struct cJSON *look_history(const struct look *l, const char *queue, int64_t since_ms);

@@ -18,6 +18,8 @@
 #include "need.h"
 #include "out.h"
 #include "process_row.h"
+#include "queue_row.h"
+#include "text.h"
 #include "verbs.h"
 
 #define PAGED "n=?count offset=?cursor"
@@ -47,12 +49,6 @@ static bool is_full(const struct page *p)
     return p->seen >= p->from + p->n;
 }
 
-static void refuse_list(struct ask *a, int err)
-{
-    if (err != MUSTER_OK)
-        ask_refuse(a, err == MUSTER_E_INVALID ? 400 : 503, muster_err_name(err), muster_client_error(a->client));
-}
-
 static int add_process(const struct muster_process_info *process, void *arg)
 {
     struct page *p = arg;
@@ -73,7 +69,7 @@ static void list_processes(struct ask *a)
     out_collect(a->items);
     int err = muster_process_list(a->client, &filter, add_process, &page);
     out_collect(NULL);
-    refuse_list(a, err);
+    ask_refuse_error(a, err);
 }
 
 static int add_batch(const struct muster_batch *batch, void *arg)
@@ -90,7 +86,7 @@ static void list_batches(struct ask *a)
     out_collect(a->items);
     int err = muster_batch_list(a->client, add_batch, &page);
     out_collect(NULL);
-    refuse_list(a, err);
+    ask_refuse_error(a, err);
 }
 
 /* ---- failures, and their groups ---- */
@@ -171,15 +167,6 @@ static int note_place(const struct muster_job *job, void *arg)
     return 1;
 }
 
-static void refuse_by(struct ask *a, int err)
-{
-    ask_refuse(a,
-               err == MUSTER_E_NOT_FOUND ? 404
-               : err == MUSTER_E_INVALID ? 400
-                                         : 503,
-               muster_err_name(err), muster_client_error(a->client));
-}
-
 static void move_job(struct ask *a, const struct command *verb)
 {
     struct place place = {.has_failed = false};
@@ -193,7 +180,7 @@ static void move_job(struct ask *a, const struct command *verb)
     if (err == MUSTER_OK)
         err = muster_failed_list(a->client, &filter, compare_failure, &search);
     if (err != MUSTER_OK) {
-        refuse_by(a, err);
+        ask_refuse_error(a, err);
     } else if (!search.entry) {
         ask_refuse(a, 404, muster_err_name(MUSTER_E_NOT_FOUND), "the job is not on the failed list any more");
     } else {
@@ -248,7 +235,9 @@ static void set_words(struct ask *a)
         char number[JSON_NUMBER_SIZE], *word = NULL;
         const char *why, *text = json_value_text(&count, each, number, &why);
         if (!text) {
-            ask_refuse_param(a, each->string, why);
+            char *shown = text_printable(each->string, strlen(each->string), 60);
+            ask_refuse_param(a, shown, why);
+            free(shown);
             return;
         }
         if (asprintf(&word, "%s=%s", each->string, text) < 0 ||
@@ -326,10 +315,13 @@ static void describe_queue(struct ask *a)
     struct muster_queue_info info;
     int err = muster_queue_get(a->client, a->stars[0], &info);
     if (err != MUSTER_OK) {
-        refuse_by(a, err);
+        ask_refuse_error(a, err);
         return;
     }
-    a->whole = need(cJSON_CreateObject());
+    out_collect(a->items);
+    (void)queue_row_print(&info, &(struct out_table){.columns = queue_row_columns, .json = true});
+    out_collect(NULL);
+    a->whole = need(cJSON_DetachItemFromArray(a->items, 0));
     cJSON_AddItemToObject(a->whole, "settings", rows_of(a, &cmd_config, "queue=$0"));
     if (a->status)
         return;

@@ -12,6 +12,7 @@
 
 #include "history.h"
 #include "need.h"
+#include "text.h"
 
 #define AGES_EVERY 10
 
@@ -50,12 +51,21 @@ void seen_clear(struct seen *s)
     s->n_slots = 0;
 }
 
+/* The base64 of one name may be another name. */
+static bool is_named(const struct seen *s, const struct seen_row *row, const char *shown, bool is_utf8)
+{
+    return row->name && strcmp(row->name, shown) == 0 && cJSON_HasObjectItem(row->row, s->key) == is_utf8;
+}
+
 const struct seen_row *seen_find(const struct seen *s, const char *name)
 {
-    for (size_t i = 0; i < s->n_slots; i++)
-        if (s->slots[i].name && strcmp(s->slots[i].name, name) == 0)
-            return &s->slots[i];
-    return NULL;
+    size_t i = 0, len = strlen(name);
+    bool is_utf8 = text_is_utf8(name, len);
+    char *shown = is_utf8 ? need(strdup(name)) : text_base64(name, len);
+    while (i < s->n_slots && !is_named(s, &s->slots[i], shown, is_utf8))
+        i++;
+    free(shown);
+    return i < s->n_slots ? &s->slots[i] : NULL;
 }
 
 double seen_age(const struct seen_row *row, size_t which)

@@ -28,7 +28,6 @@
 #include "now.h"
 #include "params.h"
 #include "routes.h"
-#include "server_reply.h"
 #include "site.h"
 #include "text.h"
 #include "web.h"
@@ -57,20 +56,13 @@ static void refuse(struct server *s, struct evhttp_request *request, int status,
 
 /* ---- errands come back ---- */
 
-/* What the loop knows of the queue. */
+/* What the loop knows of the queue beside its row, which is of this moment: rates and history. */
 static void add_sight(struct server *s, struct ask *a)
 {
-    const struct sight *sight = look_sight(s->look);
-    const cJSON *row;
+    const cJSON *row = look_queue(s->look, a->stars[0]), *each;
     cJSON *history = look_history(s->look, a->stars[0], 0);
-    if (sight && sight->queues)
-        cJSON_ArrayForEach(row, sight->queues)
-        {
-            const cJSON *name = cJSON_GetObjectItemCaseSensitive(row, "queue"), *each;
-            if (cJSON_IsString(name) && strcmp(name->valuestring, a->stars[0]) == 0)
-                cJSON_ArrayForEach(each, row)
-                    cJSON_AddItemToObject(a->whole, each->string, need(cJSON_Duplicate(each, true)));
-        }
+    cJSON_ArrayForEach(each, row) if (!cJSON_HasObjectItem(a->whole, each->string))
+        cJSON_AddItemToObject(a->whole, each->string, need(cJSON_Duplicate(each, true)));
     if (history)
         cJSON_AddItemToObject(a->whole, "history", history);
 }
@@ -155,7 +147,7 @@ static void tell_sight(void *arg, struct evhttp_request *request, const struct s
     struct server *s = arg;
     const char *path = api_path(request);
     if (sight->error)
-        refuse(s, request, 503, sight->error, sight->message);
+        refuse(s, request, sight->status, sight->error, sight->message);
     else if (strcmp(path, "overview") == 0)
         http_reply_json(s->http, request, 200, need(cJSON_Duplicate(sight->overview, true)));
     else
@@ -192,7 +184,10 @@ static void on_heard(void *arg, const char *kind, const char *text)
 
 static void go_live(struct server *s, struct evhttp_request *request)
 {
-    server_headers(request);
+    if (evhttp_request_get_command(request) != EVHTTP_REQ_GET) { /* nothing would end its answer */
+        refuse(s, request, 405, "E_INVALID", "a stream is asked for with GET");
+        return;
+    }
     if (!live_add(s->live, request, look_sight(s->look))) {
         refuse(s, request, 503, "E_BUSY", "too many viewers; try again later");
         return;

@@ -49,7 +49,6 @@ static const char *reason_of(int status)
         {415, "Unsupported Media Type"},
         {502, "Bad Gateway"},
         {503, "Service Unavailable"},
-        {504, "Gateway Timeout"},
     };
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         if (reasons[i].status == status)

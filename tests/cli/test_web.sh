@@ -163,6 +163,13 @@ grep -qF '"done":1' "$tmp/answer" || fail "the job was not replayed: $(cat "$tmp
 post 200 /api/jobs/p1/cancel '{"all":true}'
 post 200 /api/queues/mail/delete '{}'
 
+many() { seq -f "\"$1%g\"" -s , 1 "$2"; }
+"$MUSTER" put many --lines < <(seq 100) >"$tmp/after"
+post 200 /api/queues/many/put "{\"data\":\"x\",\"id\":\"many\",\"tags\":[$(many t 100)],\"after\":[$(sed 's/.*/"&"/' "$tmp/after" | paste -sd ,)]}"
+post 200 /api/jobs/many/change "{\"tags_remove\":[$(many t 100)]}"
+[[ $("$MUSTER" job many --json) == *'"tags":[]'* ]] || fail "its tags: $("$MUSTER" job many --json)"
+"$MUSTER" delete many --yes >"$tmp/out"
+
 # ---- 3
 post 404 /api/workers/nobody/fail '{}'
 grep -qF '"error":"E_NOT_FOUND"' "$tmp/answer" || fail "no name of the error: $(cat "$tmp/answer")"
@@ -200,6 +207,14 @@ for body in '{"data":"x","id":"a","id":"b"}' '{"data":"x","data":"y"}' '{"data":
 done
 post 400 /api/queues/named/config '{"set":{"max_running":3,"max_running":4}}'
 post 400 /api/queues/named/config '{"set":{"max_running":true}}'
+# However long a name is, the words are UTF-8.
+for letter in é €; do
+    name=$(printf "$letter%.0s" {1..150})
+    for body in "{\"$name\":1}" "{\"set\":{\"$name\":true}}" "{\"set\":{\"$name\":1,\"$name\":1}}"; do
+        post 400 /api/queues/named/config "$body"
+        iconv -f UTF-8 -t UTF-8 "$tmp/answer" >"$tmp/out" || fail "no UTF-8: $(cat "$tmp/answer")"
+    done
+done
 for set in '[3]' '[3,4]' '["a","a"]' '[{"max_running":3},{"max_running":4}]' '"max_running=3"' 3 true; do
     post 400 /api/queues/named/config "{\"set\":$set}"
     grep -qF 'set must be an object' "$tmp/answer" || fail "$set: $(cat "$tmp/answer")"
@@ -348,6 +363,14 @@ check_exit 3 "$MUSTER" job unsaid
 end web TERM 0
 
 unset MUSTER_TIMEOUT # what is asked of a server that is not there is tried for so long
+# What Redis has not answered in time may have been done, which is said.
+begin --timeout 1s
+csrf=$(ask GET /api/session </dev/null | grep -oE '"csrf":"[0-9a-f]+"' | cut -d '"' -f 4)
+redis CLIENT PAUSE 600000 WRITE >"$tmp/out"
+post 503 /api/queues/mail/pause '{}'
+grep -qF 'no answer within 1000 ms; it may have been done: look before' "$tmp/answer" || fail "too late: $(cat "$tmp/answer")"
+redis CLIENT UNPAUSE >"$tmp/out"
+end web TERM 0
 is_ill() { grep -q 'keeps trying$' "$tmp/web.err"; }
 # What may be a secret in the URL is not shown.
 for url in 'redis+sentinel://u:hidden-1@127.0.0.1:1/m?sentinel_password=abc@hidden-2' "unix://u:hid?den@$socket-gone"; do

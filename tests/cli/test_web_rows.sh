@@ -6,6 +6,7 @@
 #  2. a change is told, to one who views and to one who asks, and no other row with it
 #  3. a queue that goes is told, and another one that comes has its own figures and history
 #  4. the history has as many new failures as there were, however many looks fall into a step of it
+#     and who asks for what is behind the last step that it has gets that one again, because it goes on
 #  5. after looks that failed all rows are those of now: what changed, came and went meanwhile
 set -eu
 # shellcheck source=tests/cli/lib.sh
@@ -100,10 +101,38 @@ a_later_step() { (($(redis TIME | head -n 1) > before + 6)); } # steps of 5 s: l
 wait_for a_later_step
 have_failed 3 || fail "the history has $(ask /api/history | python3 "$tmp/failures.py") failures, not 3"
 
+python3 - "$port" <<'PYTHON' || fail 'the history since a step'
+import json, sys, urllib.request
+def get(query):
+    return json.load(urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/api/history{query}"))
+whole = get("")
+last = whole["from"] + (len(whole["series"]["failures"]) - 1) * whole["step_ms"]
+assert get(f"?since={last + 1}")["from"] == last, (get(f"?since={last + 1}"), last)
+assert get(f"?since={2 ** 63 - 1}")["series"]["failures"] == []
+PYTHON
+# One queue has the row of this moment, whatever its name is, and that of no other one.
+"$MUSTER" enqueue just-now 1 2 >"$tmp/out"
+ask /api/queues/just-now | grep -qF '"waiting":2' || fail "a new queue: $(ask /api/queues/just-now)"
+"$MUSTER" enqueue $'\xff' 1 2 3 >"$tmp/out"
+"$MUSTER" enqueue /w== 1 >"$tmp/out"
+has_history() { ask "/api/queues/$1" | grep -qE "\"waiting\":$2,.*\"history\":.*\"waiting\":\[(null,)*$2(,$2)*\]"; }
+wait_for has_history %FF 3
+wait_for has_history %2Fw%3D%3D 1
+"$MUSTER" delete /w== --yes >"$tmp/out" 2>&1 || fail "$(cat "$tmp/out")"
+"$MUSTER" delete $'\xff' --yes >"$tmp/out" 2>&1 || fail "$(cat "$tmp/out")"
+
 # ---- 5
 redis ACL SETUSER web -zrange >"$tmp/out"
 has_trouble() { grep -q '^event: trouble' "$tmp/live.out"; }
 wait_for has_trouble
+# A refusal is one wherever it is met.
+"$MUSTER" enqueue mail 'for ps' >"$tmp/out"
+"$MUSTER" take --lease 1h mail >"$tmp/out"
+for path in queues workers overview processes 'jobs?queue=mail&state=waiting'; do
+    python3 "$(dirname "$0")/web_ask.py" "$port" GET "/api/$path" </dev/null >"$tmp/answer"
+    if [[ $(<"$tmp/answer") != 403*E_DENIED* ]]; then echo "$path: $(<"$tmp/answer")"; fi
+done >"$tmp/wrong"
+[[ ! -s $tmp/wrong ]] || fail "$(<"$tmp/wrong")"
 "$MUSTER" enqueue mail 'to cid' >"$tmp/out"
 "$MUSTER" enqueue later 1 2 >"$tmp/out"
 "$MUSTER" delete new --yes >"$tmp/out" 2>&1 || fail "$(cat "$tmp/out")"

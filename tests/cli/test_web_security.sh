@@ -5,7 +5,8 @@
 #  1. what a queue, task, job, tag, group or message holds is told as JSON alone, and makes no header
 #  2. another site, another name of this host, another method or a forged secret changes nothing
 #  3. paths, headers and bodies that are wrong, long or slow are refused; those who leave in the middle are forgotten
-#  4. a thousand connections, and more viewers than there are places, leave it responsive and its memory bounded
+#  4. a thousand connections, more viewers than there are places, and one who talks, leave it responsive and its memory
+#     bounded; one who reads a long answer slowly has all of it
 #  5. while Redis stands still, each request is answered in time, and the pages and the health at once
 #  6. a forged token or cookie opens nothing, however often it is tried
 #  7. SIGTERM with open streams and requests under way ends it with status 0
@@ -29,6 +30,7 @@ check_exit 2 "$MUSTER" work other --id '<script>alert(1)</script>' -- true
 "$MUSTER" enqueue mail "$evil" >"$tmp/out"
 "$MUSTER" put failing data --id "$evil" --tag "$evil" >"$tmp/out"
 process=$("$MUSTER" take --lease 1h failing | cut -f 1)
+head -c 4000000 /dev/zero | tr '\0' y | "$MUSTER" put later --id long >"$tmp/out"
 "$MUSTER" fail "$process" --group "$evil" --message "$evil" >"$tmp/out"
 
 # ---- 1 to 5

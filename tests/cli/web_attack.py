@@ -220,6 +220,27 @@ def attack_slowly():
     wait_for("those who drip are cut off", are_cut)
 
 
+def read_slowly():
+    """No attack: a long answer takes its time. It has as long as it is read, and more than a request has to come."""
+    code, job, _ = ask("GET", "/api/jobs/long?head=1")
+    size = json.loads(job)["len"] if code == 200 else 0
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)  # the kernel keeps little of it
+        s.settimeout(60)
+        s.connect(("127.0.0.1", port))
+        s.sendall(b"GET /api/jobs/long HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n")
+        n = len(s.recv(1))
+        begin = time.monotonic()
+        try:
+            while piece := s.recv(65536):
+                n += len(piece)
+                time.sleep(max(0, begin + n * 25 / size - time.monotonic()) if size else 0)
+        except OSError as e:
+            check("one who reads slowly is not cut off", False, e)
+    check("a long answer is told whole", n > size > 0, (n, size))
+
+
 def attack_with_many():
     before = memory()
     opened = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -257,6 +278,24 @@ def attack_with_viewers():
     for s, _ in viewers:
         s.close()
     wait_for("places are free again", lambda: b"muster_web_viewers 0\n" in ask("GET", "/metrics")[1])
+    with connect() as s:
+        s.sendall(b"HEAD /api/live HTTP/1.1\r\n" + HOST + b"\r\nGET /healthz HTTP/1.1\r\n" + HOST
+                  + b"Connection: close\r\n\r\n")
+        out = b""
+        while piece := s.recv(65536):
+            out += piece
+    check("HEAD of a stream ends", status_of(out) == 405 and b'"state"' in out, out)
+    before = memory()
+    with connect(timeout=5) as s:
+        s.sendall(b"GET /api/live HTTP/1.1\r\n" + HOST + b"\r\n")
+        check("one who talks sees", status_of(s.recv(4096)) == 200)
+        try:
+            for _ in range(200):
+                s.sendall(b"x" * (1 << 20))
+        except OSError:
+            pass  # it is not read any more
+        check("what a viewer says is not kept", memory() - before < 50 << 20, memory() - before)
+    wait_for("places are free again", lambda: b"muster_web_viewers 0\n" in ask("GET", "/metrics")[1])
 
 
 def attack_with_a_still_redis():
@@ -284,7 +323,7 @@ def attack_with_a_still_redis():
 
 try:
     for attack in (attack_with_markup, attack_with_names, attack_with_paths, attack_the_protocol, attack_and_leave,
-                   attack_slowly, attack_with_many, attack_with_viewers, attack_with_a_still_redis):
+                   attack_slowly, read_slowly, attack_with_many, attack_with_viewers, attack_with_a_still_redis):
         started = time.monotonic()
         attack()
         print(f"{attack.__name__}: {time.monotonic() - started:.1f} s", file=sys.stderr)
