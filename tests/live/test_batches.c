@@ -772,6 +772,7 @@ static const struct damage damages[] = {
     {"call('ZREM', P .. 'members:outer', 'binner')", "batch:inner "},
     {"call('ZREM', P .. 'due', '')", "due "},
     {"call('HSET', P .. 'batch:inner', 'from', '-inf', 'cancel', '1')", "batch:inner "},
+    {"call('HSET', P .. 'batch:inner', 'from', '-inf', 'cancel', '1') call('ZADD', P .. 'ended', 1, 'kinner')", "due "},
 };
 
 static const struct damage_house house = {.furnish = furnish, .inventory = all_jobs};
