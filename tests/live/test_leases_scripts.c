@@ -292,6 +292,18 @@ static void a_workers_process_has_a_note_but_no_lease(void **state)
 
 /* ---- delays ---- */
 
+/* Nobody waits until then, nor asks again at once. */
+static void a_time_that_is_none_is_no_time_to_wait_for(void **state)
+{
+    struct scene *s = *state;
+    static const char *const none[] = {"1e400", "inf", "-inf", "nan", "-nan", "soon", "9999999999999999999"};
+    for (size_t i = 0; i < N_OF(none); i++) {
+        raw_do(s->server->redis, "HSET %s:queue:q due %s", s->prefix, none[i]);
+        if (take(s, "q", "0", LONG_MS).next_due_ms != -1)
+            fail_msg("%s", none[i]);
+    }
+}
+
 static void a_turn_that_delays_notes_when_that_is_due(void **state)
 {
     struct scene *s = *state;
@@ -417,6 +429,7 @@ int main(int argc, char **argv)
         live_test(a_marked_lease_is_dropped_when_it_lapses),
         live_test(extending_moves_the_end_and_the_first_end_is_due),
         live_test(a_workers_process_has_a_note_but_no_lease),
+        live_test(a_time_that_is_none_is_no_time_to_wait_for),
         live_test(a_turn_that_delays_notes_when_that_is_due),
         live_test(a_paused_queue_hands_out_nothing_but_still_takes_back),
         live_test(muster_speaks_only_while_somebody_listens),
