@@ -413,6 +413,33 @@ static void a_caller_who_waits_is_told_of_work_and_of_what_is_due_sooner(void **
     assert_int_equal(published(s), before + 4);
 }
 
+/* A caller who waits, while a worker passes over so many that came back to a home of a wrong type, is told of the rest. */
+static void what_cannot_come_out_hides_nothing_from_a_caller_who_waits(void **state)
+{
+    struct scene *s = *state;
+    struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1, .hears = true};
+    static const int n_passed[] = {1, 999, 1500};
+    for (size_t i = 0; i < N_OF(n_passed); i++) {
+        acting_start(&w, s);
+        acting_take(&w);
+        raw_do(s->server->redis, "EVAL %s 1 %s %d",
+               "local P = KEYS[1] .. ':'\n"
+               "redis.call('SET', P .. 'home:bad:q', 'text')\n"
+               "for i = 1, ARGV[1] do\n"
+               "  redis.call('ZADD', P .. 'returned:q', i, string.format('%011d:bad', i))\n"
+               "end\n"
+               "redis.call('HSET', P .. 'queue:q', 'returned', '1', 'listen', '99999999999999')\n"
+               "redis.call('LPUSH', P .. 'queues:q', 'a', 'b')\n"
+               "redis.call('ZADD', P .. 'takers:q', 1, 'caller')",
+               s->prefix, n_passed[i]);
+        assert_ok(script_does(s, SCRIPT_RESUME, "q"));
+        assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 1);
+        assert_int_equal(raw_int(s->server->redis, "EXISTS %s:takers:q", s->prefix), 0);
+        acting_forget(&w);
+        raw_do(s->server->redis, "FLUSHALL");
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -434,6 +461,7 @@ int main(int argc, char **argv)
         live_test(a_paused_queue_hands_out_nothing_but_still_takes_back),
         live_test(muster_speaks_only_while_somebody_listens),
         live_test(a_caller_who_waits_is_told_of_work_and_of_what_is_due_sooner),
+        live_test(what_cannot_come_out_hides_nothing_from_a_caller_who_waits),
     };
     return scene_run(tests, argc, argv);
 }
