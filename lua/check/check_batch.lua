@@ -195,8 +195,8 @@ local function look_at_due(batch)
     end)
   end
   local due, at = try('ZSCORE', P .. 'due', ''), math.huge
-  for list, member in pairs({[P .. 'batches'] = id, [P .. 'ended'] = 'b' .. id}) do
-    at = math.min(at, tonumber(redis.call('ZSCORE', list, member) or nil) or math.huge)
+  for _, one in ipairs({{P .. 'batches', id}, {P .. 'ended', 'b' .. id}, {P .. 'ended', 'k' .. id}}) do
+    at = math.min(at, tonumber(redis.call('ZSCORE', unpack(one)) or nil) or math.huge)
   end
   if at < math.huge and due ~= nil and (tonumber(due or nil) or math.huge) > at then
     note_find(check, P .. 'due', "has the batch '" .. id .. "' too late or not at all", function()

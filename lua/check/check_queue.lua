@@ -36,6 +36,10 @@ function look_at.count()
   if running and running ~= tonumber(settings[1] or 0) then
     note_find(check, key, 'says that ' .. (settings[1] or 0) .. ' run, but the sets hold ' .. running, function()
       set_running(P, queue, running)
+      settings[1] = string.format('%d', running)
+      if can_hand_over then -- what it said too much held up others
+        hand_over_waiting(P, queue)
+      end
       return 'set it right'
     end)
   end

@@ -53,7 +53,7 @@ end
 local set, leases = P .. 'processing:' .. LEASE .. ':' .. queue, P .. 'leases:' .. queue
 
 redis.call('HDEL', key, '-') -- needs no memory, so that a full Redis allows the others
-local due = tonumber(settings[2])
+local due = settings[2] and (whole(settings[2]) or 0) -- what is no time is looked at now, and set right
 if due and due <= now then
   due = move_due(P, queue, now)
   settings = read_settings() -- lapsed leases made room

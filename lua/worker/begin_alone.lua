@@ -32,7 +32,7 @@ if ARGV[6] == '1' then
   acquit(P, queue, token)
   local job = held[2] and Jobs.read_held(P, held[2], token)
   if job then
-    Jobs.set(job, 'suspect', nil)
+    Jobs.acquit(job)
     Jobs.save(P, job)
   end
   return 0

@@ -444,6 +444,30 @@ static void a_cancel_that_was_begun_goes_on_by_itself(void **state)
     checked_assert_clean(s);
 }
 
+static void where_a_cancel_stopped_may_be_no_place(void **state)
+{
+    struct scene *s = *state;
+    static const char *const none[] = {"x", "nan", "(nan", "5 "};
+    for (size_t i = 0; i < N_OF(none); i++) {
+        char batch[8], id[8], ended[16];
+        snprintf(batch, sizeof batch, "b%d", (int)i % 10);
+        snprintf(ended, sizeof ended, "k%s", batch);
+        open_batch(s, batch, "");
+        for (int k = 0; k < 101; k++) {
+            snprintf(id, sizeof id, "%d-%d", (int)i % 10, k % 1000);
+            put_member(s, batch, id);
+        }
+        assert_ok(script_does(s, SCRIPT_CANCEL_BATCH, batch, "0"));
+        assert_batch(s, batch, "closed 101 0 0 100 0");
+        raw_do(s->server->redis, "HSET %s:batch:%s from %s", s->prefix, batch, none[i]);
+        raw_do(s->server->redis, "ZADD %s:ended 1 %s", s->prefix, ended);
+        raw_do(s->server->redis, "EVAL %s 1 %s:due", "return redis.call('ZADD', KEYS[1], 1, '')", s->prefix);
+        freeReplyObject(script_call(s, SCRIPT_PROMOTE, NULL));
+        assert_batch(s, batch, "ended 101 0 0 101 0");
+    }
+    checked_assert_clean(s);
+}
+
 /* ---- a queue that cannot take the follower ---- */
 
 static void a_follower_is_put_once_its_queue_can_take_it(void **state)
@@ -748,6 +772,7 @@ static const struct damage damages[] = {
     {"call('ZREM', P .. 'members:outer', 'binner')", "batch:inner "},
     {"call('ZREM', P .. 'due', '')", "due "},
     {"call('HSET', P .. 'batch:inner', 'from', '-inf', 'cancel', '1')", "batch:inner "},
+    {"call('HSET', P .. 'batch:inner', 'from', '-inf', 'cancel', '1') call('ZADD', P .. 'ended', 1, 'kinner')", "due "},
 };
 
 static const struct damage_house house = {.furnish = furnish, .inventory = all_jobs};
@@ -777,6 +802,7 @@ int main(int argc, char **argv)
         batch_test(ended_batches_go_by_the_bounds_of_complete_jobs),
         batch_test(a_cancelled_batch_has_no_member_left_and_ends),
         batch_test(a_cancel_that_was_begun_goes_on_by_itself),
+        batch_test(where_a_cancel_stopped_may_be_no_place),
         batch_test(a_follower_is_put_once_its_queue_can_take_it),
         batch_test(each_follower_is_put_once_among_replays_cancels_and_late_closes),
         batch_test(a_program_opens_fills_closes_and_reads_a_batch),

@@ -316,6 +316,20 @@ static void what_is_put_right_goes_on(void **state)
     scene_assert_started(s, 0, (const char *[]){"orphan", "pushed", "orphan", "pushed", NULL});
 }
 
+/* Nothing but the count held it up. */
+static void what_a_wrong_count_held_up_goes_on(void **state)
+{
+    struct scene *s = *state;
+    holder(s, "w", 3);
+    damage_plant(s, "call('HSET', P .. 'queue:q', 'max_running', 2, 'running', 2)");
+    scene_enqueue(s, "q", "held up");
+    assert_int_equal(scene_waiting(s, "q"), 1);
+    assert_int_equal(checked_repair(s).n_repaired, 1);
+    assert_int_equal(scene_waiting(s, "q"), 0);
+    scene_await_starts(s, 1);
+    checked_assert_clean(s);
+}
+
 static void more_than_a_page_of_each_is_looked_at(void **state)
 {
     struct scene *s = *state;
@@ -420,6 +434,7 @@ int main(int argc, char **argv)
         live_test(a_malformed_failure_is_left_to_people),
         live_test(what_nobody_owns_goes_to_the_front_in_order_without_what_was_cancelled),
         live_test(what_is_put_right_goes_on),
+        live_test(what_a_wrong_count_held_up_goes_on),
         live_test(more_than_a_page_of_each_is_looked_at),
         live_test(a_full_redis_is_put_right_too),
         live_test(it_ends_when_enough_is_found),

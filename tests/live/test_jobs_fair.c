@@ -309,6 +309,19 @@ static void what_waits_already_gets_turns_too(void **state)
     assert_clean_line(s, "c1 a1 a2 -1 b1 d1 e1 a3 -2 d2 ");
 }
 
+static void a_priority_that_is_none_holds_up_nobody(void **state)
+{
+    struct scene *s = *state;
+    static const char *const none[] = {"nan", "-nan", "(nan", "5 ", "(", "", "x", "1e999x"};
+    set(s, "fair", 1);
+    put_all(s, "a1 a2");
+    for (size_t i = 0; i < N_OF(none); i++) {
+        raw_do(s->server->redis, "HSET %s:queue:q unfair %s due 1", s->prefix, none[i]);
+        await_rounds(s);
+    }
+    take_all(s, "a1 a2");
+}
+
 static void once_it_is_off_what_comes_is_last(void **state)
 {
     struct scene *s = *state;
@@ -439,6 +452,7 @@ int main(int argc, char **argv)
         live_test(what_is_held_takes_no_turn),
         live_test(tasks_and_jobs_take_turns_as_ever),
         live_test(what_waits_already_gets_turns_too),
+        live_test(a_priority_that_is_none_holds_up_nobody),
         live_test(once_it_is_off_what_comes_is_last),
         live_test(many_get_turns_in_steps_and_none_is_lost),
         live_test(a_damaged_record_holds_up_nobody),

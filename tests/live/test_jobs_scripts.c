@@ -395,6 +395,33 @@ static void deaths_are_counted_apart_from_retries(void **state)
     assert_state(s, "a", "waiting");
 }
 
+/* A suspect that has run alone for long enough is none any more. What is a task has no deaths then, unique or not. */
+static void what_is_no_suspect_any_more_has_no_deaths_if_it_is_a_task(void **state)
+{
+    struct scene *s = *state;
+    struct acting_worker workers[] = {{.id = "v", .queues = {"q"}, .hands = 1},
+                                      {.id = "w", .queues = {"q"}, .hands = 1}};
+    char ids[2][MUSTER_JOB_ID_MAX + 1] = {"a"};
+    put(s, "a");
+    redisReply *reply = script_call(s, SCRIPT_PUT, "q", "", "", "data", "t");
+    snprintf(ids[1], sizeof ids[1], "%s", reply->element[1]->str);
+    freeReplyObject(reply);
+    for (int i = 0; i < 2; i++) {
+        struct acting_worker *w = &workers[i];
+        raw_do(s->server->redis, "HSET %s:job:%s suspect 1 crashes 1", s->prefix, ids[i]);
+        acting_start(w, s);
+        acting_take(w);
+        const char *const says[] = {"0", "1"};
+        for (size_t k = 0; k < N_OF(says); k++)
+            assert_ok(
+                script_does(s, SCRIPT_BEGIN_ALONE, w->id, w->epoch, "0", "q", job_field(s, ids[i], "token"), says[k]));
+        assert_field(s, ids[i], "suspect", "");
+        assert_field(s, ids[i], "crashes", i == 0 ? "1" : "");
+        assert_int_equal(key_size(s, "HLEN", "suspects:q"), 0);
+    }
+    jobs_sound(s);
+}
+
 static void the_next_life_of_a_worker_has_its_jobs_under_new_tokens(void **state)
 {
     struct scene *s = *state;
@@ -524,6 +551,7 @@ int main(int argc, char **argv)
         live_test(a_retry_of_a_job_without_a_backoff_waits_longer_each_time),
         live_test(a_retry_with_a_delay_of_its_own_waits_that_long),
         live_test(deaths_are_counted_apart_from_retries),
+        live_test(what_is_no_suspect_any_more_has_no_deaths_if_it_is_a_task),
         live_test(the_next_life_of_a_worker_has_its_jobs_under_new_tokens),
         live_test(a_limit_over_all_is_kept_and_no_place_stays_free),
         live_test(a_heartbeat_tells_of_jobs_that_wait),

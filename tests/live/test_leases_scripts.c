@@ -292,6 +292,18 @@ static void a_workers_process_has_a_note_but_no_lease(void **state)
 
 /* ---- delays ---- */
 
+/* Nobody waits until then, nor asks again at once. */
+static void a_time_that_is_none_is_no_time_to_wait_for(void **state)
+{
+    struct scene *s = *state;
+    static const char *const none[] = {"1e400", "inf", "-inf", "nan", "-nan", "soon", "9999999999999999999"};
+    for (size_t i = 0; i < N_OF(none); i++) {
+        raw_do(s->server->redis, "HSET %s:queue:q due %s", s->prefix, none[i]);
+        if (take(s, "q", "0", LONG_MS).next_due_ms != -1)
+            fail_msg("%s", none[i]);
+    }
+}
+
 static void a_turn_that_delays_notes_when_that_is_due(void **state)
 {
     struct scene *s = *state;
@@ -401,6 +413,33 @@ static void a_caller_who_waits_is_told_of_work_and_of_what_is_due_sooner(void **
     assert_int_equal(published(s), before + 4);
 }
 
+/* A caller who waits, while a worker passes over so many that came back to a home of a wrong type, is told of the rest. */
+static void what_cannot_come_out_hides_nothing_from_a_caller_who_waits(void **state)
+{
+    struct scene *s = *state;
+    struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1, .hears = true};
+    static const int n_passed[] = {1, 999, 1500};
+    for (size_t i = 0; i < N_OF(n_passed); i++) {
+        acting_start(&w, s);
+        acting_take(&w);
+        raw_do(s->server->redis, "EVAL %s 1 %s %d",
+               "local P = KEYS[1] .. ':'\n"
+               "redis.call('SET', P .. 'home:bad:q', 'text')\n"
+               "for i = 1, ARGV[1] do\n"
+               "  redis.call('ZADD', P .. 'returned:q', i, string.format('%011d:bad', i))\n"
+               "end\n"
+               "redis.call('HSET', P .. 'queue:q', 'returned', '1', 'listen', '99999999999999')\n"
+               "redis.call('LPUSH', P .. 'queues:q', 'a', 'b')\n"
+               "redis.call('ZADD', P .. 'takers:q', 1, 'caller')",
+               s->prefix, n_passed[i]);
+        assert_ok(script_does(s, SCRIPT_RESUME, "q"));
+        assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 1);
+        assert_int_equal(raw_int(s->server->redis, "EXISTS %s:takers:q", s->prefix), 0);
+        acting_forget(&w);
+        raw_do(s->server->redis, "FLUSHALL");
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -417,10 +456,12 @@ int main(int argc, char **argv)
         live_test(a_marked_lease_is_dropped_when_it_lapses),
         live_test(extending_moves_the_end_and_the_first_end_is_due),
         live_test(a_workers_process_has_a_note_but_no_lease),
+        live_test(a_time_that_is_none_is_no_time_to_wait_for),
         live_test(a_turn_that_delays_notes_when_that_is_due),
         live_test(a_paused_queue_hands_out_nothing_but_still_takes_back),
         live_test(muster_speaks_only_while_somebody_listens),
         live_test(a_caller_who_waits_is_told_of_work_and_of_what_is_due_sooner),
+        live_test(what_cannot_come_out_hides_nothing_from_a_caller_who_waits),
     };
     return scene_run(tests, argc, argv);
 }

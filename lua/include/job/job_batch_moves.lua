@@ -61,7 +61,7 @@ end
 -- any}.
 -- Nil if a key of a wrong type forbids it.
 function Batches.next_to_cancel(P, batch)
-  local page = redis.call('ZRANGEBYSCORE', P .. 'members:' .. batch.id, batch.from or '-inf', '+inf', 'WITHSCORES',
+  local page = redis.call('ZRANGEBYSCORE', P .. 'members:' .. batch.id, range_from(batch.from), '+inf', 'WITHSCORES',
     'LIMIT', 0, MEMBERS_CANCELLED_MAX)
   local found = {jobs = {}, nested = {}, from = #page == 2 * MEMBERS_CANCELLED_MAX and '(' .. page[#page] or nil}
   for i = 1, #page, 2 do

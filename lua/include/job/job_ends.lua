@@ -203,10 +203,17 @@ local function backoff(job, retried)
   return math.floor(delay - delay * number(own, 'jitter') / 100 * chance)
 end
 
--- A unique task is retried as often as its handlers say, like any task. And as with any, its deaths count no more.
-local function retry_unique(P, job, worker, delay_ms)
+-- A job is a suspect no more. As with any task, the deaths of a unique one count no more then.
+function Jobs.acquit(job)
   Jobs.set(job, 'suspect', nil)
-  Jobs.set(job, 'crashes', nil)
+  if job.unique then
+    Jobs.set(job, 'crashes', nil)
+  end
+end
+
+-- A unique task is retried as often as its handlers say, like any task.
+local function retry_unique(P, job, worker, delay_ms)
+  Jobs.acquit(job)
   if delay_ms > 0 then
     Jobs.schedule(P, job, now_ms() + math.min(delay_ms, DELAY_MAX_MS), 'retried', '', worker)
   else
@@ -244,7 +251,7 @@ function Jobs.retry(P, job, worker, token, delay_ms, group, message)
   end
   worker = Jobs.name_of(P, job, worker)
   Jobs.set(job, 'retried', retried)
-  Jobs.set(job, 'suspect', nil)
+  Jobs.acquit(job)
   if group and group ~= '' then
     Jobs.set(job, 'group', group)
     Jobs.set(job, 'message', message ~= '' and message or nil)

@@ -328,8 +328,7 @@ end
 -- Goes on with giving rounds. Returns whether there are more to give.
 function Keys.give_rounds(P, queue)
   local key, index = P .. 'queue:' .. queue, Jobs.index(P, 'waiting', queue)
-  local from = redis.call('HGET', key, 'unfair')
-  from = from and tonumber((string.gsub(from, '^%(', ''))) and from or '-inf'
+  local from = range_from(redis.call('HGET', key, 'unfair'))
   while Keys.left > 0 do
     local score = Jobs.is_fair(P, queue)
       and redis.call('ZRANGEBYSCORE', index, from, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]

@@ -291,3 +291,11 @@ local function number(job, field)
   return n and n > -2 ^ 53 and n < 2 ^ 53 and n or 0
 end
 Jobs.number = number
+
+-- From which score on, as a record says where a script stopped: "(" before it says behind it. What is none, or was
+-- written by hand and is no number: from the first one on.
+local function range_from(text)
+  local mark, at = string.match(text or '', '^(%(?)(.*)$')
+  at = tonumber(at)
+  return at and at == at and mark .. string.format('%.17g', at) or '-inf'
+end

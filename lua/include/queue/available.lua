@@ -24,7 +24,8 @@ end
 -- told of it again.
 local function tell_waiting(P, queue, is_listened_to, rate, room)
   local left = (rate or is_listened_to) and count_waiting(P, queue) or 0
-  left = left - (Passed.tasks[queue] or 0) - (Passed.jobs[queue] or 0)
+  local passed = (Passed.tasks[queue] or 0) + (Passed.jobs[queue] or 0) -- or all that came back, if they are too many
+  left = left - (passed > 0 and math.min(passed, try('ZCARD', P .. 'returned:' .. queue) or 0) or 0)
   if left > 0 and rate and rate.room < 1 then
     if is_listened_to or (try('ZCARD', P .. 'idle:' .. queue) or 0) > 0 then
       note_due(P, queue, rate.next_ms)
