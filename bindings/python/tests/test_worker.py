@@ -257,8 +257,14 @@ class Stops(Case):
         self.assertEqual((self.client.length("q"), self.client.workers()), (1, []))
 
     def test_stop_lets_a_handler_end(self):
-        release = threading.Event()
-        worker, seen = self.one(lambda process: release.wait(60))
+        began, release = threading.Event(), threading.Event()
+
+        def handler(process):
+            began.set()
+            return release.wait(60)
+
+        worker, seen = self.one(handler)
+        self.assertTrue(began.wait(60))
         worker.stop()
         self.assertFalse(worker.join(0.2))
         release.set()
