@@ -193,14 +193,19 @@ class Hands(Case):
 
 class Stops(Case):
     def one(self, handler, **options):
-        """A worker with one task in its hand, and where its handler says what it has seen."""
+        """A worker whose handler has begun with its one task, and where that says what it has seen."""
         worker = self.worker(**options)
-        seen = []
-        worker.serve("q", lambda process: seen.append(handler(process)))
+        seen, began = [], threading.Event()
+
+        def run(process):
+            began.set()
+            seen.append(handler(process))
+
+        worker.serve("q", run)
         worker.start()
         self.addCleanup(self.end, worker)
         self.client.enqueue("q", "task")
-        eventually(self.client.processes, "the start")
+        self.assertTrue(began.wait(60))
         return worker, seen
 
     def end(self, worker):
@@ -257,14 +262,8 @@ class Stops(Case):
         self.assertEqual((self.client.length("q"), self.client.workers()), (1, []))
 
     def test_stop_lets_a_handler_end(self):
-        began, release = threading.Event(), threading.Event()
-
-        def handler(process):
-            began.set()
-            return release.wait(60)
-
-        worker, seen = self.one(handler)
-        self.assertTrue(began.wait(60))
+        release = threading.Event()
+        worker, seen = self.one(lambda process: release.wait(60))
         worker.stop()
         self.assertFalse(worker.join(0.2))
         release.set()
