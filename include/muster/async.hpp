@@ -247,7 +247,8 @@ class listener
     void remove_jobs_of_all_queues() { check(muster_listener_remove(s_->l, nullptr)); }
 
     /* muster_listener_next(): fn(const muster_heard &) for up to `max` events, 0: until there are none. Returns how many
-     * there were. An exception in `fn` comes out of here; what is behind it is told by the next call. `fn` may destroy the listener: then it is called no more. */
+     * there were. An exception in `fn` comes out of here; what is behind it is told by the next call. `fn` may destroy the
+     * listener: then it is called no more. */
     template <class F> size_t next(F &&fn, size_t max = 0)
     {
         const auto s = s_;

@@ -19,6 +19,7 @@
 
 #include "async/async_watch_private.h"
 #include "base/clock.h"
+#include "base/sorted.h"
 #include "base/timer.h"
 #include "protocol/keys.h"
 #include "protocol/waiting_times.h"
@@ -82,18 +83,17 @@ static int compare(const struct async_watch *w, const char *queue, size_t len)
     return order != 0 ? order : w->queue[len] != '\0';
 }
 
+static int compare_at(const void *list, size_t at, const void *wanted)
+{
+    struct async_watch *const *all = list;
+    const struct muster_bytes *queue = wanted;
+    return compare(all[at], queue->data, queue->len);
+}
+
 /* Where it is, or would be. */
 static size_t place_of(const struct async_watches *all, const char *queue, size_t len)
 {
-    size_t from = 0, to = all->n;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (compare(all->all[middle], queue, len) < 0)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
+    return sorted_place(all->all, all->n, compare_at, &(const struct muster_bytes){queue, len});
 }
 
 struct async_watch *async_watch_find(struct muster_async *a, const char *queue, size_t len)

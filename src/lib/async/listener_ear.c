@@ -10,6 +10,7 @@
 
 #include "async/listener.h"
 #include "base/clock.h"
+#include "base/sorted.h"
 
 /* ---- the list ---- */
 
@@ -21,18 +22,17 @@ static int compare(const struct listener_ear *ear, const char *queue, size_t len
     return order != 0 ? order : ear->queue[len] != '\0';
 }
 
+static int compare_at(const void *list, size_t at, const void *wanted)
+{
+    struct listener_ear *const *all = list;
+    const struct muster_bytes *queue = wanted;
+    return compare(all[at], queue->data, queue->len);
+}
+
 /* Where it is, or would be. */
 static size_t place_of(const struct listener_ears *ears, const char *queue, size_t len)
 {
-    size_t from = 0, to = ears->n;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        if (compare(ears->all[middle], queue, len) < 0)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
+    return sorted_place(ears->all, ears->n, compare_at, &(const struct muster_bytes){queue, len});
 }
 
 struct listener_ear *listener_ear_find(struct muster_listener *l, const char *queue, size_t len)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
+
 int name_list_add(struct name_list *names, const char *text, size_t len)
 {
     if (names->n == names->size) {
@@ -48,18 +50,15 @@ void name_list_sort(struct name_list *names)
     names->n = kept;
 }
 
+static int compare_at(const void *list, size_t at, const void *wanted)
+{
+    return compare((const struct name *)list + at, wanted);
+}
+
 size_t name_list_find(const struct name_list *names, char *text, size_t len)
 {
     const struct name wanted = {.text = text, .len = len};
-    size_t low = 0, high = names->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (compare(&names->at[middle], &wanted) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return sorted_place(names->at, names->n, compare_at, &wanted);
 }
 
 void name_list_clear(struct name_list *names)

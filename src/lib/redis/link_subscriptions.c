@@ -60,7 +60,7 @@ static void ignore_reply(const struct redisReply *reply, void *arg)
     (void)reply, (void)arg;
 }
 
-/* A denial of what is not confirmed yet would be taken for the answer. */
+/* A confirmation that is due is such a sign; a call would be held until it has come (link_call.c). */
 void link_ping(struct link *l)
 {
     struct command c = COMMAND_EMPTY;

@@ -8,7 +8,8 @@
  * (link.h), and has such a limit, or does not say; and only if it is large. Whatever else ends a connection convicts
  * nobody. So while heavy calls go one by one, a turn brings one large result and takes nothing, or takes as few tasks as
  * there is room for. The same goes for a task or record for which there is no memory here, though nothing else runs here:
- * it would end each connection, and the worker would do nothing else. What is handed on comes again later, when its process runs once more: then it has such a way again.
+ * it would end each connection, and the worker would do nothing else. What is handed on comes again later, when its
+ * process runs once more: then it has such a way again.
  */
 #include <stdlib.h>
 
