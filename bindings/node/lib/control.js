@@ -3,29 +3,33 @@
 // A blocking client on a thread of Node's (worker_threads), one call at a time: the next one begins when the last has
 // ended. The thread begins with the first call, and keeps no program running that has nothing else to do.
 //
-// koffi's own asynchronous calls will not do: process.exit() would wait for ever for one that tells rows just then.
+// koffi's own asynchronous calls will not do: process.exit() would wait for ever for one that tells rows just then. Nor
+// can koffi bear that its thread is ended while it loads the library: then it aborts the program.
 'use strict';
 
 const path = require('node:path');
 const { Worker } = require('node:worker_threads');
 const { call, MusterError, OK } = require('./native');
+const { Shared } = require('./shared');
 
 const THREAD = path.join(__dirname, 'control_thread.js');
 
+// A thread that has not loaded the library by then has hung.
+const LOAD_MS = 60000;
+
 const open = new Set();
 // Node's end waits until the calls of its threads have returned: so they are asked to.
-process.on('exit', () => { for (const control of open) control.interrupt(); });
+process.on('exit', () => { for (const control of open) control.end(); });
 
 const ANY_ERROR = { includes: () => true }; // as `also`
 
 class Control {
   #options;
   #thread = null;
-  #handle = 0;
+  #shared = null; // with the thread
   #calls = new Map();
   #n = 0;
   #closed = false;
-  #interruptDue = false;
 
   constructor(options) { this.#options = options; }
 
@@ -62,16 +66,19 @@ class Control {
 
   get idle() { return this.#calls.size === 0; }
 
-  // Also of a call for which the thread has not made its client yet.
   interrupt() {
-    if (this.#calls.size === 0) return;
-    if (this.#handle) call.client_interrupt(this.#handle);
-    else this.#interruptDue = true;
+    if (this.#calls.size > 0) this.#shared.interrupt(call.client_interrupt);
+  }
+
+  end() {
+    this.#shared.awaitLoaded(LOAD_MS);
+    this.interrupt();
   }
 
   #begin() {
     if (this.#thread) return;
-    this.#thread = new Worker(THREAD, { workerData: this.#options });
+    this.#shared = new Shared();
+    this.#thread = new Worker(THREAD, { workerData: { options: this.#options, shared: this.#shared.memory } });
     this.#thread.on('message', (message) => this.#hear(message));
     this.#thread.on('error', (error) => this.#break(error));
     this.#thread.on('exit', () => this.#break(new Error('muster: the client is closed')));
@@ -79,13 +86,7 @@ class Control {
     open.add(this);
   }
 
-  #hear({ handle, id, error, err, words, rows, room, errs, numbers }) {
-    if (handle !== undefined) {
-      this.#handle = handle;
-      if (this.#interruptDue) call.client_interrupt(handle);
-      this.#interruptDue = false;
-      return;
-    }
+  #hear({ id, error, err, words, rows, room, errs, numbers }) {
     const { resolve, reject, also } = this.#calls.get(id);
     this.#calls.delete(id);
     if (this.#calls.size === 0) this.#thread.unref();
@@ -95,7 +96,6 @@ class Control {
   }
 
   #break(error) {
-    this.#handle = 0;
     open.delete(this);
     for (const { reject } of this.#calls.values()) reject(error);
     this.#calls.clear();

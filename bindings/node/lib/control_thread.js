@@ -13,6 +13,11 @@
 'use strict';
 
 const { parentPort, workerData } = require('node:worker_threads');
+const { Shared } = require('./shared');
+
+const shared = new Shared(workerData.shared);
+process.once('exit', () => shared.setLoaded()); // or it has failed to
+
 const { call, MusterError, OK } = require('./native');
 const { STRUCTS, toBytes, keepTexts } = require('./layout');
 const { addressOf } = require('./memory');
@@ -20,12 +25,15 @@ const { addressOf } = require('./memory');
 let client = 0;
 
 function open() {
-  const options = STRUCTS.muster_client_options.write(workerData, []);
+  const options = STRUCTS.muster_client_options.write(workerData.options, []);
   const out = Buffer.alloc(8);
   const err = call.client_new(out, options);
-  if (err !== OK) throw new MusterError(err, call.client_options_check(options));
+  if (err !== OK) {
+    shared.setNoClient();
+    throw new MusterError(err, call.client_options_check(options));
+  }
   client = Number(out.readBigUInt64LE());
-  parentPort.postMessage({ handle: client });
+  shared.setClient(client, call.client_interrupt);
 }
 
 function pack({ packed, lengths }, keep) {
@@ -79,7 +87,10 @@ function carryOut({ name, args, struct, numbers }) {
 
 parentPort.on('message', (order) => {
   if (order.close) {
-    if (client) call.client_free(client);
+    if (client) {
+      shared.takeClient();
+      call.client_free(client);
+    }
     parentPort.close();
     return;
   }
@@ -91,3 +102,5 @@ parentPort.on('message', (order) => {
       : { id: order.id, err: error.errno, words: error.message });
   }
 });
+
+shared.setLoaded();

@@ -38,7 +38,7 @@ const programs = {
     client.queues().catch(() => {});
     client.enqueue('q', 'x').catch(() => {});
     client.take('r', { waitMs: 60000 }).catch(() => {});
-    setTimeout(() => process.exit(4), 300);
+    setTimeout(() => process.exit(4), Number(more[0]));
   },
   // Falls off its end: nothing of the client keeps it running.
   async fall() {

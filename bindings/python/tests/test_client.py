@@ -17,7 +17,7 @@ from pathlib import Path
 
 import muster
 from muster import Backoff, Fail, Follower, GiveBack, JobSpec, LeaseEnd, Retry
-from support import Case, eventually
+from support import DEADLINE_S, Case, eventually, slow
 
 NO_ROOM = "unix:///nowhere/socket"
 
@@ -403,7 +403,7 @@ except KeyboardInterrupt:
         start = time.monotonic()
         child.send_signal(signal.SIGINT)
         self.assertEqual(child.stdout.readline(), "stopped\n")
-        self.assertLess(time.monotonic() - start, 5)
+        self.assertLess(time.monotonic() - start, slow(5))
 
     def interrupted(self, call, is_waiting):
         child = self.program(self.WAITS.format(call=call))
@@ -500,7 +500,7 @@ class Threads(Case):
         thread = threading.Thread(target=take)
         thread.start()
         self.client.interrupt()
-        thread.join(20)
+        thread.join(DEADLINE_S)
         self.assertIsInstance(got[0], muster.Interrupted)
         self.assertEqual(self.client.length("q"), 0)
 

@@ -15,7 +15,7 @@ import time
 import unittest
 
 import muster
-from support import Case, eventually, slow
+from support import DEADLINE_S, Case, eventually, slow
 
 WORKER = """
 import muster, os, sys, time
@@ -198,7 +198,7 @@ class Restarts(Case):
         self.redis.kill()
         worker.stop(0)
         with self.assertRaises(muster.NoConnection):
-            worker.join(120)
+            worker.join(DEADLINE_S)
 
     def test_a_program_ends_without_redis(self):
         child = self.program(WORKER.replace("worker.run()", "worker.start(); sys.stdin.readline()"), "w")
@@ -206,15 +206,13 @@ class Restarts(Case):
         self.redis.kill()
         child.stdin.write("\n")
         child.stdin.flush()
-        start = time.monotonic()
         self.finished(child)
-        self.assertLess(time.monotonic() - start, 60)
         self.assertEqual(child.returncode, 0)
 
     def test_futures_are_answered(self):
         async def main():
             known, unknown = 0, 0
-            async with muster.AsyncClient(self.redis.url, timeout=20) as client:
+            async with muster.AsyncClient(self.redis.url, timeout=slow(20)) as client:
                 for i in range(3):
                     futures = [client.enqueue("q", b"x") for _ in range(5000)]
                     if i == 1:
@@ -237,9 +235,12 @@ class Restarts(Case):
     def taking(self, client, n):
         return [asyncio.ensure_future(client.take_one("q", lease=600, wait=600)) for _ in range(n)]
 
-    async def wait_for_takes(self):
+    async def wait_for_takes(self, client):
+        """Until no take has a request under way, which a cut would end."""
         while not self.waits():
             await asyncio.sleep(0.01)
+        for _ in range(2):  # when the first answer is there the looks after it have been sent, and this is behind them
+            await client.length("q")
 
     def test_takes_that_wait_go_on(self):
         def restart():
@@ -250,13 +251,13 @@ class Restarts(Case):
                 self.redis.run("client", "kill", "type", kind)
 
         async def main(fault):
-            async with muster.AsyncClient(self.redis.url, timeout=20) as client:
+            async with muster.AsyncClient(self.redis.url, timeout=slow(20)) as client:
                 taking = self.taking(client, 30)
-                await self.wait_for_takes()
+                await self.wait_for_takes(client)
                 fault()  # not on a thread: Redis dies with the one that starts it
                 with muster.Client(self.redis.url) as other:
                     other.enqueue_many("q", [b"%d" % i for i in range(30)])
-                    leases = await asyncio.wait_for(asyncio.gather(*taking), 60)
+                    leases = await asyncio.wait_for(asyncio.gather(*taking), DEADLINE_S)
                     self.assertEqual({lease.task for lease in leases}, {b"%d" % i for i in range(30)})
                     await asyncio.gather(*(lease.finish() for lease in leases))
                     self.assertEqual(other.processes(), [])
@@ -266,23 +267,23 @@ class Restarts(Case):
 
     def test_takes_that_wait_are_told_that_redis_is_away(self):
         async def main():
-            async with muster.AsyncClient(self.redis.url, timeout=0.5) as client:
+            async with muster.AsyncClient(self.redis.url, timeout=slow(0.5)) as client:
                 taking = self.taking(client, 3)
-                await self.wait_for_takes()
+                await self.wait_for_takes(client)
                 self.redis.kill()
-                for one in await asyncio.wait_for(asyncio.gather(*taking, return_exceptions=True), 120):
+                for one in await asyncio.wait_for(asyncio.gather(*taking, return_exceptions=True), DEADLINE_S):
                     self.assertIsInstance(one, muster.NoConnection)
 
         asyncio.run(main())
 
     def test_a_client_is_closed_without_redis_while_takes_wait(self):
         async def main():
-            async with muster.AsyncClient(self.redis.url, timeout=0.5) as client:
+            async with muster.AsyncClient(self.redis.url, timeout=slow(0.5)) as client:
                 taking = self.taking(client, 3)
-                await self.wait_for_takes()
+                await self.wait_for_takes(client)
                 self.redis.kill()
                 start = time.monotonic()
-            self.assertLess(time.monotonic() - start, 60)
+            self.assertLess(time.monotonic() - start, slow(60))
             for one in await asyncio.gather(*taking, return_exceptions=True):
                 self.assertIsInstance(one, (muster.Interrupted, muster.NoConnection))
 
@@ -290,7 +291,7 @@ class Restarts(Case):
 
     def test_nothing_stays_taken_for_a_take_whose_answer_is_lost(self):
         async def main():
-            async with muster.AsyncClient(self.redis.url, timeout=20) as client:
+            async with muster.AsyncClient(self.redis.url, timeout=slow(20)) as client:
                 tasks = [b"%d" % i for i in range(400)]
                 with muster.Client(self.redis.url) as other:
                     other.enqueue_many("q", tasks)
@@ -300,7 +301,7 @@ class Restarts(Case):
                     one.cancel()
                 self.restart()  # not on a thread: Redis dies with the one that starts it
                 got = []
-                for one in await asyncio.wait_for(asyncio.gather(*taking[:-50], return_exceptions=True), 60):
+                for one in await asyncio.wait_for(asyncio.gather(*taking[:-50], return_exceptions=True), DEADLINE_S):
                     if isinstance(one, muster.AsyncLease):
                         got.append(one)
                     else:
@@ -313,7 +314,7 @@ class Restarts(Case):
                     left = {row.task for row in other.peek("q", 1000)}
                 self.assertEqual(left, set(tasks) - {lease.task for lease in got})
 
-        asyncio.run(asyncio.wait_for(main(), 120))
+        asyncio.run(asyncio.wait_for(main(), DEADLINE_S))
 
     def test_a_take_of_many_whose_connection_breaks_returns_what_it_has(self):
         # As long as a whole one takes on this machine: the cut is to come at each moment of it.
@@ -377,7 +378,7 @@ class Restarts(Case):
                     while client.length("q") or client.processes():
                         await asyncio.sleep(0.01)
 
-        asyncio.run(asyncio.wait_for(main(), 120))
+        asyncio.run(asyncio.wait_for(main(), DEADLINE_S))
         # Of an end whose answer was lost nobody knows: it has counted, or its task has run again.
         self.assertLessEqual(ends["counted"], 20000)
         self.assertGreaterEqual(ends["counted"] + ends["not"], 20000)

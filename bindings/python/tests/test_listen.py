@@ -11,7 +11,7 @@ import unittest
 
 import muster
 from muster import JobSpec
-from support import Case
+from support import DEADLINE_S, Case
 
 
 class Listens(Case):
@@ -105,7 +105,7 @@ class Listens(Case):
                         break
                 self.assertEqual(tasks, [b"%d" % i for i in range(500)])
 
-        asyncio.run(asyncio.wait_for(main(), 60))
+        asyncio.run(asyncio.wait_for(main(), DEADLINE_S))
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ class Words(unittest.TestCase):
     @unittest.skipUnless(Path(MYPY).exists(), "python3-mypy is not installed")
     def test_types_are_whole(self):
         argv = ["/usr/bin/python3", "-m", "mypy", "--strict", "--cache-dir", os.devnull, PACKAGE / "muster"]
-        ran = subprocess.run(argv, capture_output=True, text=True, timeout=8 * DEADLINE_S, cwd=SOURCE)
+        ran = subprocess.run(argv, capture_output=True, text=True, timeout=4 * DEADLINE_S, cwd=SOURCE)
         self.assertEqual(ran.returncode, 0, ran.stdout)
 
 

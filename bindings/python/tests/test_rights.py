@@ -15,7 +15,7 @@ from pathlib import Path
 
 import muster
 from muster import JobSpec, LeaseEnd
-from support import Case, eventually
+from support import DEADLINE_S, Case, eventually
 
 USERS = Path(os.environ["MUSTER_SOURCE"]) / "examples" / "users.acl"
 world = {}  # of all cases: "leased", a process under a lease
@@ -170,7 +170,7 @@ class Rights(Case):
         for name in sorted(CALLS.keys() & calls_of(muster.AsyncClient)):
             error = None
             try:
-                denial_in(await asyncio.wait_for(CALLS[name][1](client, wait_of(name, role)), 60))
+                denial_in(await asyncio.wait_for(CALLS[name][1](client, wait_of(name, role)), DEADLINE_S))
             except muster.Error as raised:
                 error = raised
             self.check(name, f"{how}, asynchronously", error, role)
@@ -246,7 +246,7 @@ class Rights(Case):
                 thread = threading.Thread(target=run)
                 thread.start()
                 self.lose(name, "-@all", "resetchannels")
-                thread.join(60)
+                thread.join(DEADLINE_S)
                 self.assertFalse(thread.is_alive(), name)
             self.assertEqual([type(error) for error in told], [muster.Denied], name)
 
@@ -260,7 +260,7 @@ class Rights(Case):
                     await asyncio.sleep(0.01)
                 self.redis.run("acl", "setuser", "async", "resetchannels")
                 with self.assertRaisesRegex(muster.Denied, "NOPERM"):
-                    await asyncio.wait_for(taking, 60)
+                    await asyncio.wait_for(taking, DEADLINE_S)
 
         asyncio.run(main())
 

@@ -15,7 +15,7 @@ import unittest
 
 import muster
 from muster import Backoff, Fail, GiveBack, JobSpec, Retry, StopReason
-from support import Case, eventually, slow
+from support import DEADLINE_S, Case, eventually, slow
 
 
 class Outcomes(Case):
@@ -120,8 +120,8 @@ class Outcomes(Case):
 
     def test_a_worker_enqueues(self):
         def handler(process):
-            seen.append(process.worker.enqueue("next", process.task + b"!").result(20))
-            seen.append(process.worker.put("next", JobSpec("x", id="made")).result(20))
+            seen.append(process.worker.enqueue("next", process.task + b"!").result(DEADLINE_S))
+            seen.append(process.worker.put("next", JobSpec("x", id="made")).result(DEADLINE_S))
             seen.append(process.worker.put("next", JobSpec("x", id="made")).exception(20))
 
         seen = []
@@ -210,7 +210,7 @@ class Stops(Case):
 
     def end(self, worker):
         worker.stop(0)
-        worker.join(20)
+        worker.join(DEADLINE_S)
 
     @staticmethod
     def wait(process):
@@ -257,7 +257,7 @@ class Stops(Case):
 
         worker, seen = self.one(handler)
         worker.stop(0.1)
-        self.assertTrue(worker.join(20))
+        self.assertTrue(worker.join(DEADLINE_S))
         self.assertIn(eventually(lambda: seen)[0], (StopReason.DRAIN, StopReason.LOST))
         self.assertEqual((self.client.length("q"), self.client.workers()), (1, []))
 
@@ -267,7 +267,7 @@ class Stops(Case):
         worker.stop()
         self.assertFalse(worker.join(0.2))
         release.set()
-        self.assertTrue(worker.join(20))
+        self.assertTrue(worker.join(DEADLINE_S))
         self.assertTrue(worker.stopped)
         self.assertEqual((seen, self.client.length("q"), self.client.processes()), ([True], 0, []))
 
@@ -410,7 +410,7 @@ print("over")"""
             child.stdin.flush()
             start = time.monotonic()
             _, errors = self.finished(child)
-            self.assertLess(time.monotonic() - start, 10)
+            self.assertLess(time.monotonic() - start, slow(10))
             self.assertEqual((child.returncode, self.client.delete_queue("q"), self.client.workers()), (status, (1, 0), []))
             self.assertEqual([line for line in errors.splitlines() if "ValueError: no" not in line and "Traceback" not in line and "File" not in line], [])
 
