@@ -20,11 +20,12 @@ start_redis
 # asks NAME: is a connection of it there, which has sent something?
 asks() { [[ $(grep -c "socket:" <(ls -l "/proc/${pids[$1]}/fd" 2>/dev/null)) == 1 ]] && grep -q '^State:.S' "/proc/${pids[$1]}/status"; }
 # Does somebody listen to what happens to jobs?
-hears() { redis_is "$(printf 'muster:events\n1')" PUBSUB NUMSUB muster:events; }
+hears() { redis_is "$(printf 'muster:events\n%s' "${1:-1}")" PUBSUB NUMSUB muster:events; }
 
 # What a shell starts in the background ignores SIGINT, and hands that on.
 begin() {
     redis DEL muster:takers:q >said # Redis remembers callers that are gone for a while
+    wait_for hears 0
     start "$1" env --default-signal=INT "$MUSTER" "${@:2}"
 }
 waits_for() { redis_is 1 ZCARD "muster:takers:$1"; }

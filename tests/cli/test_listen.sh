@@ -72,7 +72,7 @@ muster listen: listens" || fail "it said: $(cat all.err)"
 for time in 1ms 300ms; do
     check_exit 124 "$MUSTER" listen q --timeout "$time"
     check_out ''
-    grep -qE 'listens$|before it listened to the queue .q.: ' "$tmp/err" || fail "in $time it said: $(cat "$tmp/err")"
+    grep -qE 'listens$|no answer within 1 ms|before it listened to the queue .q.: ' "$tmp/err" || fail "in $time it said: $(cat "$tmp/err")"
 done
 mkfifo pipe
 # shellcheck disable=SC2016 # the inner shell's $0

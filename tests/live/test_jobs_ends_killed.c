@@ -47,6 +47,15 @@ static bool has_stepped(void *arg)
     return left < goal->before || left == 0;
 }
 
+/* A step that is made leaves nothing amiss. That its turn is long over, a machine on which a worker needs seconds to
+ * begin may say. */
+static void assert_clean_but_late(struct scene *s)
+{
+    struct checked found = checked_find(s);
+    if (found.n > 1 || (found.n == 1 && !strstr(found.what, "has had jobs to let go for")))
+        fail_msg("amiss: %s", found.what);
+}
+
 /* Workers of another queue keep the timer, one after the other. Each is killed when it has made a step. */
 static void let_go_by_workers_that_die(struct scene *s)
 {
@@ -60,7 +69,7 @@ static void let_go_by_workers_that_die(struct scene *s)
         wait_until(has_stepped, &goal, 60000);
         worker_process_kill(keeper);
         n_killed += n_depend(s) > 0;
-        checked_assert_clean(s);
+        assert_clean_but_late(s);
     }
     print_message("%d workers were killed in between\n", n_killed);
     assert_true(n_killed > 0);

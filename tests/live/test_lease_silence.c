@@ -202,6 +202,7 @@ static void the_first_worker_is_no_witness(void **state)
 
 #define SHORT_TTL_MS slow_ms(600)
 #define STALL_MS (3 * SHORT_TTL_MS)
+#define SHORT_LEASE_MS (5 * SHORT_TTL_MS / 3)
 
 static bool is_past(void *at_ms)
 {
@@ -224,7 +225,7 @@ static void redis_stands_still_and_the_holder_goes_on(void **state)
     struct worker_process *w = worker_process_idle(
         s, &(struct worker_spec){.id = "w1", .ttl_ms = SHORT_TTL_MS, .hands = 9, .queues = {{"other", 0}}});
     for (int waits = 0; waits < 2; waits++) {
-        assert_ok(take_n(s, "q", 1, 1000, &taken));
+        assert_ok(take_n(s, "q", 1, SHORT_LEASE_MS, &taken));
         redis_server_freeze(s->server);
         wait_ms(STALL_MS);
         redis_server_thaw(s->server);
@@ -246,7 +247,7 @@ static void redis_stands_still_and_the_holder_is_dead(void **state)
     scene_enqueue(s, "q", "t");
     struct worker_process *w = worker_process_idle(
         s, &(struct worker_spec){.id = "w1", .ttl_ms = SHORT_TTL_MS, .hands = 9, .queues = {{"other", 0}}});
-    assert_ok(take_n(s, "q", 1, 1000, &taken));
+    assert_ok(take_n(s, "q", 1, SHORT_LEASE_MS, &taken));
     redis_server_freeze(s->server);
     wait_ms(STALL_MS);
     redis_server_thaw(s->server);
