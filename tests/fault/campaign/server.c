@@ -22,7 +22,7 @@
 #define OUTAGE_MIN_MS 50
 /* Shorter than what is left of a ttl after a heartbeat, so that mostly no worker is lost for it. */
 #define REFUSAL_MS 1000
-#define THEFT_TRIES 100
+#define THEFT_TRIES 20000
 /* The masters of a cluster vote for one of these once in twice the nodes' timeout. Sooner, Redis holds up everything
  * until they do. */
 #define TAKEOVERS (BIT(FAULT_FAILOVER) | BIT(FAULT_OWNER))
@@ -31,22 +31,23 @@
 #define AHEAD_S 3600
 #define BEHIND_MS 200
 
-/* Sends a command, and says whether the answer begins with `expected`. */
-static bool say(const struct server *s, const char *command, char expected)
+/* Sends a command, and says whether the answer begins with `expected`, up to two characters. */
+static bool say(const struct server *s, const char *command, const char *expected)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
-    char answer = 0;
+    char answer[2] = "";
+    const ssize_t len = (ssize_t)strlen(expected);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     snprintf(a.sun_path, sizeof a.sun_path, "%s", s->campaign->socket);
     bool is_good = fd >= 0 && !connect(fd, (struct sockaddr *)&a, sizeof a) &&
                    send(fd, command, strlen(command), MSG_NOSIGNAL) == (ssize_t)strlen(command) &&
-                   recv(fd, &answer, 1, 0) == 1 && answer == expected;
+                   recv(fd, answer, (size_t)len, MSG_WAITALL) == len && memcmp(answer, expected, (size_t)len) == 0;
     if (fd >= 0)
         close(fd);
     return is_good;
 }
 
-static void must_say(const struct server *s, const char *command, char expected)
+static void must_say(const struct server *s, const char *command, const char *expected)
 {
     if (say(s, command, expected))
         return;
@@ -69,7 +70,7 @@ static void boot(struct server *s)
     s->pid = fork();
     if (s->pid == 0)
         exec_server(s->campaign);
-    for (int64_t until = now_ms() + UP_MS; !say(s, "PING\r\n", '+'); sleep_ms(LOOK_MS))
+    for (int64_t until = now_ms() + UP_MS; !say(s, "PING\r\n", "+"); sleep_ms(LOOK_MS))
         if (now_ms() > until) {
             fprintf(stderr, "campaign: redis-server does not come up; its log is in %s\n", s->campaign->dir);
             exit(2);
@@ -111,9 +112,16 @@ static void put_token_back(const struct server *s)
     for (size_t i = sizeof digits - 1; i--; token /= 32)
         digits[i] = "0123456789abcdefghijklmnopqrstuv"[token % 32];
     snprintf(command, sizeof command, "SET muster:token %s\r\n", digits);
-    must_say(s, command, '+');
+    must_say(s, command, "+");
     sleep_ms(BEHIND_MS);
-    must_say(s, command, '+');
+    must_say(s, command, "+");
+}
+
+/* Until one is gone: most tasks go straight into a worker's hands. */
+static void steal(const struct server *s)
+{
+    for (int i = 0; i < THEFT_TRIES && say(s, "LPOP muster:queues:bolts\r\n", "$-"); i++)
+        sleep_ms(1);
 }
 
 static void hurt(struct server *s, enum fault fault, struct random *r)
@@ -121,20 +129,19 @@ static void hurt(struct server *s, enum fault fault, struct random *r)
     int64_t refusal_ms = 1 + (int64_t)random_below(r, REFUSAL_MS);
     if (fault == FAULT_CUT) {
         must_say(s, random_chance(r, 50) ? "CLIENT KILL TYPE normal SKIPME yes\r\n" : "CLIENT KILL TYPE pubsub\r\n",
-                 ':');
+                 ":");
     } else if (fault == FAULT_REDIS) {
         server_stop(s);
         suffer(s, OUTAGE_MIN_MS + (int64_t)random_below(r, OUTAGE_MS));
     } else if (fault == FAULT_THEFT) {
-        for (int i = 0; i < THEFT_TRIES; i++, sleep_ms(1))
-            must_say(s, "LPOP muster:queues:bolts\r\n", '$');
+        steal(s);
     } else if (fault == FAULT_BEHIND) {
         put_token_back(s);
     } else if (fault == FAULT_FULL) {
-        must_say(s, "CONFIG SET maxmemory 1\r\n", '+');
+        must_say(s, "CONFIG SET maxmemory 1\r\n", "+");
         suffer(s, refusal_ms);
     } else if (fault == FAULT_ACL) {
-        must_say(s, "ACL SETUSER default -@scripting\r\n", '+');
+        must_say(s, "ACL SETUSER default -@scripting\r\n", "+");
         suffer(s, refusal_ms);
     }
 }
@@ -144,9 +151,9 @@ static void heal(struct server *s)
     if (s->fault == FAULT_REDIS)
         boot(s);
     else if (s->fault == FAULT_FULL)
-        must_say(s, "CONFIG SET maxmemory 0\r\n", '+');
+        must_say(s, "CONFIG SET maxmemory 0\r\n", "+");
     else
-        must_say(s, "ACL SETUSER default +@all\r\n", '+');
+        must_say(s, "ACL SETUSER default +@all\r\n", "+");
 }
 
 void server_hurt(struct server *s, enum fault fault, struct random *r)
