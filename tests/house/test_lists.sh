@@ -17,7 +17,8 @@
 # 11. a source that drops the answer of a call on Redis is in doc/design.md ("Errors that are passed over")
 # 12. no deadline is a sum with the clock that may overflow: clock_in_ms() makes them all
 # 13. a source that sends a signal is in doc/design.md ("Signals that are sent")
-# 14. lists that differ, and lists that are not found, are refused
+# 14. no source of the library asks the locale that its program has set: src/lib/base/c_locale.h has what reads the same in all
+# 15. lists that differ, and lists that are not found, are refused
 # shellcheck disable=SC2016 # backquotes are Markdown's
 set -euo pipefail
 # shellcheck source=tests/house/lib.sh
@@ -173,6 +174,14 @@ senders "$src/src" "$dir/kills.c" >"$dir/senders"
 finds 'lists: one that is not told of' '+kills.c' same "$dir/told" "$dir/senders"
 
 # ---- 14
+asks_locale() { grep -rnE '\b(strto(d|f|ld)|atof|str(n?case(cmp|str)|coll|xfrm)|is(alnum|alpha|blank|digit|graph|lower|print|punct|space|upper)|to(lower|upper))\(|%[0-9]*l[efg]' "$1" --include='*.[ch]'; }
+passes 'lists: sources that ask the locale' nothing asks_locale "$src/src/lib"
+printf '%s\n' '    n = strtod(text, NULL);' '    return strncasecmp(a, b, n);' '    while (isspace(*at))' '    sscanf(at, "%lf", &n);' >"$dir/locale.c"
+for line in 1 2 3 4; do
+    finds 'lists: one that does' "locale.c:$line" nothing asks_locale "$dir"
+done
+
+# ---- 15
 printf '%s\n' a b >"$dir/one"
 printf '%s\n' b c >"$dir/other"
 : >"$dir/nothing"

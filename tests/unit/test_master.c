@@ -33,7 +33,7 @@ static void another_master_than_before_is_gone_to_at_once(void **state)
 {
     (void)state;
     ASSERT_JUDGED(&old_one, {&old_one, 1000, MASTER_STAYS}, {&old_one, 2000, MASTER_STAYS},
-                  {&new_one, 3000, MASTER_LEAVES}, {&new_one, 4000, MASTER_STAYS}, {&old_one, 5000, MASTER_LEAVES});
+                  {&new_one, 3000, MASTER_LEAVES}, {&new_one, 4000, MASTER_STAYS}, {&old_one, 6000, MASTER_LEAVES});
 }
 
 /* We have found the new one by another sentinel. */
@@ -44,12 +44,31 @@ static void a_sentinel_that_is_late_sends_nobody_back(void **state)
                   {&new_one, 3000, MASTER_STAYS}, {&new_one, 4000, MASTER_STAYS});
 }
 
+/* The one that has told us of the new one is gone, and the next one has not heard of it. */
+static void nor_does_one_that_is_asked_next(void **state)
+{
+    (void)state;
+    ASSERT_JUDGED(&old_one, {&old_one, 1000, MASTER_STAYS}, {&new_one, 2000, MASTER_LEAVES},
+                  {&old_one, 3000, MASTER_STAYS}, {&old_one, 4000, MASTER_STAYS}, {&new_one, 5000, MASTER_STAYS});
+    ASSERT_JUDGED(&old_one, {&old_one, 1000, MASTER_STAYS}, {&new_one, 2000, MASTER_LEAVES},
+                  {&old_one, 4900, MASTER_STAYS}, {&old_one, 6000, MASTER_STAYS}, {&old_one, 7000, MASTER_STAYS},
+                  {&old_one, 7900, MASTER_LEAVES_DOUBTED});
+}
+
 static void what_a_sentinel_says_for_a_while_counts_though_it_may_be_wrong(void **state)
 {
     (void)state;
     ASSERT_JUDGED(&old_one, {&new_one, 1000, MASTER_STAYS}, {&new_one, 2000, MASTER_STAYS},
                   {&new_one, 3000, MASTER_STAYS}, {&new_one, 4000, MASTER_LEAVES_DOUBTED},
                   {&new_one, 5000, MASTER_STAYS});
+}
+
+static void what_was_believed_wrongly_is_left_at_once(void **state)
+{
+    (void)state;
+    ASSERT_JUDGED(&new_one, {&new_one, 500, MASTER_STAYS}, {&new_one, 900, MASTER_STAYS},
+                  {&old_one, 1000, MASTER_LEAVES}, {&old_one, 2000, MASTER_STAYS}, {&old_one, 3000, MASTER_STAYS},
+                  {&new_one, 4000, MASTER_LEAVES});
 }
 
 static void it_is_told_how_long_ago_the_old_master_was_known_to_be_one(void **state)
@@ -71,6 +90,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(another_master_than_before_is_gone_to_at_once),
         cmocka_unit_test(a_sentinel_that_is_late_sends_nobody_back),
+        cmocka_unit_test(nor_does_one_that_is_asked_next),
+        cmocka_unit_test(what_was_believed_wrongly_is_left_at_once),
         cmocka_unit_test(what_a_sentinel_says_for_a_while_counts_though_it_may_be_wrong),
         cmocka_unit_test(it_is_told_how_long_ago_the_old_master_was_known_to_be_one),
     };

@@ -7,8 +7,8 @@
 #include "base/cron.h"
 
 #include <string.h>
-#include <strings.h>
 
+#include "base/c_locale.h"
 #include "base/civil.h"
 #include "base/words.h"
 
@@ -62,7 +62,7 @@ static bool read_value(const struct field *f, const char **at, int *out)
     if (read_number(at, out))
         return *out >= f->least && *out <= f->most;
     for (int i = 0; i < f->n_names; i++)
-        if (strncasecmp(*at, f->names[i], NAME_LEN) == 0) {
+        if (c_locale_is_word(*at, f->names[i], NAME_LEN)) {
             *out = f->least + i;
             *at += NAME_LEN;
             return true;
@@ -179,7 +179,7 @@ static bool ever_comes(const struct cron *c)
 static const char *spell_out(const char *text)
 {
     for (size_t i = 0; i < sizeof nicknames / sizeof *nicknames; i++)
-        if (strcasecmp(text, nicknames[i][0]) == 0)
+        if (c_locale_is_word(text, nicknames[i][0], strlen(nicknames[i][0]) + 1))
             return nicknames[i][1];
     return text;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/c_locale.h"
 #include "redis/info.h"
 
 static int64_t number(const char *info, const char *name)
@@ -22,7 +23,7 @@ static int64_t number(const char *info, const char *name)
 static int64_t time_ms(const char *info, const char *name)
 {
     char text[INFO_VALUE_SIZE];
-    double seconds = info_text(info, name, text) ? strtod(text, NULL) : -1;
+    double seconds = info_text(info, name, text) ? c_locale_real(text) : -1;
     return seconds >= 0 && seconds < 1e12 ? (int64_t)(seconds * 1000) : -1;
 }
 

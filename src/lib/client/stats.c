@@ -6,9 +6,9 @@
 #include <math.h>
 #include <muster/job.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "client/client.h"
 
 #define DAY_MS (24 * 3600 * 1000)
@@ -23,7 +23,7 @@ static uint64_t count_of(const struct redisReply *counted, const char *name)
 static double sum_of(const struct redisReply *counted, const char *name)
 {
     const char *text = reply_text(reply_field(counted, name));
-    return text ? strtod(text, NULL) : 0;
+    return text ? c_locale_real(text) : 0;
 }
 
 static void read_times(const struct redisReply *counted, const char *what, struct muster_times *out)

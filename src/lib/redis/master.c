@@ -29,7 +29,13 @@ static bool is_same(const struct place_node *a, const struct place_node *b)
 enum master_verdict master_judge(struct master *m, const struct place_node *named, bool is_there, int64_t asked_ms,
                                  int64_t now_ms)
 {
-    const bool is_news = m->named.port != 0 && !is_same(&m->named, named);
+    const bool is_other = m->named.port != 0 && !is_same(&m->named, named);
+    const bool is_late = is_other && is_same(&m->before, named) && now_ms - m->changed_ms < DIFFERS_MS;
+    const bool is_news = is_other && !is_late;
+    if (is_other) {
+        m->before = m->named;
+        m->changed_ms = now_ms;
+    }
     m->named = *named;
     if (is_there) {
         m->agreed_ms = asked_ms;

@@ -10,7 +10,7 @@
  *                                                                      good: so another sentinel is asked from now on
  *
  * A little while after a failover some sentinels still name the old master: an answer that only repeats what we know, and
- * have left, sends nobody back at once.
+ * have left, sends nobody back at once. Nor does it a little while after another sentinel has told us of the new one.
  */
 #ifndef MASTER_H
 #define MASTER_H
@@ -31,9 +31,11 @@
 
 /* Zero: nobody was asked yet. */
 struct master {
-    struct place_node named; /* by the last answer */
-    int64_t agreed_ms;       /* when the last question was asked to which the answer was where we are; 0: none was */
-    int64_t differs_ms;      /* since then answers have named another place; 0: the last one did not */
+    struct place_node named;  /* by the last answer */
+    struct place_node before; /* what was named before that */
+    int64_t changed_ms;       /* since then the other one is named */
+    int64_t agreed_ms;        /* when the last question was asked to which the answer was where we are; 0: none was */
+    int64_t differs_ms;       /* since then answers have named another place; 0: the last one did not */
 };
 
 enum master_verdict { MASTER_STAYS, MASTER_LEAVES, MASTER_LEAVES_DOUBTED };
