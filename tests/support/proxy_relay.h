@@ -17,6 +17,7 @@ enum proxy_verb {
     PROXY_TRAP,
     PROXY_RATION,
     PROXY_PACE,
+    PROXY_PACE_REQUESTS,
     PROXY_LEAD,
     PROXY_COUNT
 };

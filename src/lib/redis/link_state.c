@@ -6,8 +6,8 @@
  * (link_connect.c). Until then nothing new is accepted, and nothing that was read is told.
  *
  * While anything is outstanding, `watch` looks for signs of life. What is a sign, the wire says: a whole reply, or many
- * bytes of one. So a server that drips bytes is silent, too. While Redis works on what it was asked, nothing moves: a
- * large request has more time.
+ * bytes of one, or of a request. So a server that drips bytes is silent, too. While Redis works on what it was asked,
+ * nothing moves: a large request has more time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,6 +84,10 @@ static void on_watch(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     if (!is_waiting(l))
         return;
+    if (l->wire) {
+        wire_look(l->wire);
+        link_note_sign(l);
+    }
     int64_t silent_ms = clock_ms() - l->last_sign_ms;
     int most_ms = patience_ms(l) + wire_extra_ms(l->outstanding_bytes);
     if (silent_ms < most_ms) {
