@@ -17,6 +17,11 @@ bool link_can_reconnect(const struct link *l)
     return l->has_url;
 }
 
+const struct url *link_url(const struct link *l)
+{
+    return l->has_url && !l->is_handed_in ? &l->url : NULL;
+}
+
 bool link_is_too_old(const struct link *l)
 {
     return l->greeting.is_too_old;

@@ -78,6 +78,17 @@ void link_note_sign(struct link *l)
     l->last_sign_ms = clock_ms();
 }
 
+bool link_is_busy(const struct link *l, size_t *received_bytes)
+{
+    if (!link_is_up(l))
+        return false;
+    wire_look(l->wire);
+    const size_t before = *received_bytes;
+    *received_bytes = wire_received_bytes(l->wire);
+    const bool has_come = *received_bytes >= before && *received_bytes - before >= COMMAND_LARGE;
+    return has_come || wire_unsent_bytes(l->wire) >= COMMAND_LARGE;
+}
+
 static void on_watch(evutil_socket_t fd, short what, void *arg)
 {
     struct link *l = arg;

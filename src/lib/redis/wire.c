@@ -350,8 +350,12 @@ unsigned wire_marks(const struct wire *w)
 
 void wire_look(struct wire *w)
 {
-    if (w->fd >= 0)
-        wire_progress_look(&w->progress, w->fd);
+    wire_progress_look(&w->progress, w->fd);
+}
+
+size_t wire_unsent_bytes(const struct wire *w)
+{
+    return w->out.len - w->out.sent + w->progress.held;
 }
 
 size_t wire_sent_bytes(const struct wire *w)
