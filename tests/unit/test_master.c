@@ -33,7 +33,20 @@ static void another_master_than_before_is_gone_to_at_once(void **state)
 {
     (void)state;
     ASSERT_JUDGED(&old_one, {&old_one, 1000, MASTER_STAYS}, {&old_one, 2000, MASTER_STAYS},
-                  {&new_one, 3000, MASTER_LEAVES}, {&new_one, 4000, MASTER_STAYS}, {&old_one, 5000, MASTER_LEAVES});
+                  {&new_one, 3000, MASTER_LEAVES}, {&new_one, 4000, MASTER_STAYS}, {&old_one, 13000, MASTER_LEAVES});
+}
+
+/* The one that has told of it is gone, and another one does not know it yet. */
+static void a_sentinel_that_is_late_sends_nobody_back_to_what_was_left(void **state)
+{
+    (void)state;
+    ASSERT_JUDGED(&old_one, {&old_one, 1000, MASTER_STAYS}, {&new_one, 2000, MASTER_LEAVES},
+                  {&old_one, 3000, MASTER_STAYS}, {&new_one, 4000, MASTER_STAYS});
+    ASSERT_JUDGED(&new_one, {&old_one, 1000, MASTER_STAYS}, {&new_one, 2000, MASTER_STAYS},
+                  {&old_one, 3000, MASTER_STAYS}, {&new_one, 4000, MASTER_STAYS});
+    ASSERT_JUDGED(&old_one, {&old_one, 1000, MASTER_STAYS}, {&new_one, 2000, MASTER_LEAVES},
+                  {&old_one, 3000, MASTER_STAYS}, {&old_one, 5000, MASTER_STAYS},
+                  {&old_one, 6000, MASTER_LEAVES_DOUBTED}, {&new_one, 7000, MASTER_LEAVES});
 }
 
 /* We have found the new one by another sentinel. */
@@ -71,6 +84,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(another_master_than_before_is_gone_to_at_once),
         cmocka_unit_test(a_sentinel_that_is_late_sends_nobody_back),
+        cmocka_unit_test(a_sentinel_that_is_late_sends_nobody_back_to_what_was_left),
         cmocka_unit_test(what_a_sentinel_says_for_a_while_counts_though_it_may_be_wrong),
         cmocka_unit_test(it_is_told_how_long_ago_the_old_master_was_known_to_be_one),
     };

@@ -9,6 +9,8 @@
 
 /* Sentinels tell each other what they know every two seconds. */
 #define DIFFERS_MS 3000
+/* So long one that was replaced may go on as a master. */
+#define LEFT_MS 10000
 
 void master_ask(struct command *c, const struct url *url)
 {
@@ -26,11 +28,22 @@ static bool is_same(const struct place_node *a, const struct place_node *b)
     return a->port == b->port && strcmp(a->host, b->host) == 0;
 }
 
+/* Was it named until just now, and is not any more? */
+static bool is_left(const struct master *m, const struct place_node *node, int64_t now_ms)
+{
+    return m->left_ms > 0 && now_ms - m->left_ms < LEFT_MS && is_same(&m->left, node);
+}
+
 enum master_verdict master_judge(struct master *m, const struct place_node *named, bool is_there, int64_t asked_ms,
                                  int64_t now_ms)
 {
-    const bool is_news = m->named.port != 0 && !is_same(&m->named, named);
+    const struct place_node before = m->named;
+    const bool is_news = before.port != 0 && !is_same(&before, named) && !is_left(m, named, now_ms);
     m->named = *named;
+    if (is_news) {
+        m->left = before;
+        m->left_ms = now_ms;
+    }
     if (is_there) {
         m->agreed_ms = asked_ms;
         m->differs_ms = 0;

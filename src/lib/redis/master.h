@@ -9,8 +9,8 @@
  *   a sentinel has named another one than ours for a while             the same. But it may be cut off, and be wrong for
  *                                                                      good: so another sentinel is asked from now on
  *
- * A little while after a failover some sentinels still name the old master: an answer that only repeats what we know, and
- * have left, sends nobody back at once.
+ * A little while after a failover some sentinels still name the old master, and it may still be one: an answer that names
+ * what we know, or have left just now, sends nobody back at once.
  */
 #ifndef MASTER_H
 #define MASTER_H
@@ -32,6 +32,8 @@
 /* Zero: nobody was asked yet. */
 struct master {
     struct place_node named; /* by the last answer */
+    struct place_node left;  /* the one that was named before there was news, */
+    int64_t left_ms;         /* and when that was; 0: there was none */
     int64_t agreed_ms;       /* when the last question was asked to which the answer was where we are; 0: none was */
     int64_t differs_ms;      /* since then answers have named another place; 0: the last one did not */
 };
