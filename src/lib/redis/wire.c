@@ -389,7 +389,7 @@ int wire_next(struct wire *w, struct redisReply **reply)
     }
     if (!*reply)
         return w->err;
-    wire_progress_replied(&w->progress);
+    wire_progress_replied(&w->progress, w->in.guard.asked == 0 && !wire_has_unsent(w));
     return MUSTER_OK;
 }
 

@@ -16,10 +16,12 @@ void wire_progress_mark(struct wire_progress *p)
     p->marks++;
 }
 
-void wire_progress_replied(struct wire_progress *p)
+void wire_progress_replied(struct wire_progress *p, bool is_last)
 {
     p->marks++;
     p->moved = 0;
+    if (is_last)
+        p->held = p->unasked = 0;
 }
 
 static void count(struct wire_progress *p, size_t n)

@@ -6,6 +6,7 @@
 #ifndef WIRE_PROGRESS_H
 #define WIRE_PROGRESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Begin with 0. */
@@ -17,9 +18,10 @@ struct wire_progress {
     size_t unasked; /* sent since it was asked */
 };
 
-/* The wire has come further; so it has by a whole reply, and what moved before that counts no more. */
+/* The wire has come further; so it has by a whole reply, and what moved before that counts no more. `is_last`: nothing else
+ * is unanswered, so all that was sent has left. */
 void wire_progress_mark(struct wire_progress *p);
-void wire_progress_replied(struct wire_progress *p);
+void wire_progress_replied(struct wire_progress *p, bool is_last);
 void wire_progress_received(struct wire_progress *p, size_t n);
 /* The kernel has taken so much. */
 void wire_progress_sent(struct wire_progress *p, int fd, size_t n);
