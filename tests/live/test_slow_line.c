@@ -93,6 +93,24 @@ static void a_task_that_takes_longer_than_a_ttl_comes(void **state)
     assert_nothing_happened_to(s);
 }
 
+/* That it has no more to do begins no time in which it must be gone. */
+static void a_worker_that_ends_after_its_last_task_sends_its_result(void **state)
+{
+    struct scene *s = *state;
+    struct live_worker *w = live_worker_idle(s, &(struct worker_spec){.id = "w1",
+                                                                      .url = proxy.url,
+                                                                      .ttl_ms = TTL_MS,
+                                                                      .drain_ms = 1,
+                                                                      .queues = {{"q", 0}},
+                                                                      .more = {.max_tasks = 1},
+                                                                      .handler = finish_with_large});
+    proxy_pace_requests(&proxy, PROXY_DATA, DRIP, DRIP_MS);
+    job_put(s, "q", "a", "data", "small");
+    job_await(s, "a", "state", "complete");
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", 1);
+    assert_err(w->stop_err, MUSTER_OK);
+}
+
 #define slow_test(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(int argc, char **argv)
@@ -100,6 +118,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         slow_test(a_result_that_takes_longer_than_a_ttl_arrives),
         slow_test(a_task_that_takes_longer_than_a_ttl_comes),
+        slow_test(a_worker_that_ends_after_its_last_task_sends_its_result),
     };
     return scene_run(tests, argc, argv);
 }
