@@ -63,23 +63,54 @@ static void workers(struct scene *s, muster_handler_fn *handler)
                             .id = "w1", .url = proxy.url, .ttl_ms = TTL_MS, .queues = {{"q", 0}}, .handler = handler});
 }
 
+static void assert_no_event(struct scene *s, enum muster_event_type type)
+{
+    assert_null(journal_find(s->journal, 0, JOURNAL_EVENT, (int)type, NULL, NULL));
+}
+
+static void assert_lived(struct scene *s)
+{
+    assert_no_event(s, MUSTER_EVENT_DOUBT);
+    assert_no_event(s, MUSTER_EVENT_LOST);
+    assert_no_event(s, MUSTER_EVENT_SWEPT);
+    assert_int_equal(scene_starts(s), 1);
+}
+
 static void assert_nothing_happened_to(struct scene *s)
 {
-    static const enum muster_event_type types[] = {MUSTER_EVENT_DOUBT, MUSTER_EVENT_LOST, MUSTER_EVENT_DOWN,
-                                                   MUSTER_EVENT_SWEPT};
-    for (size_t i = 0; i < N_OF(types); i++)
-        assert_null(journal_find(s->journal, 0, JOURNAL_EVENT, (int)types[i], NULL, NULL));
-    assert_int_equal(scene_starts(s), 1);
+    assert_lived(s);
+    assert_no_event(s, MUSTER_EVENT_DOWN);
 }
 
 static void a_result_that_takes_longer_than_a_ttl_arrives(void **state)
 {
     struct scene *s = *state;
     workers(s, finish_with_large);
-    proxy_pace_requests(&proxy, PROXY_DATA, DRIP, DRIP_MS);
+    proxy_pace_requests(&proxy, PROXY_DATA, DRIP, DRIP_MS, PROXY_WAIT);
     job_put(s, "q", "a", "data", "small");
     job_await(s, "a", "state", "complete");
     assert_nothing_happened_to(s);
+}
+
+#define MIDDLE (LARGE * 2 / 5)
+
+static enum muster_outcome finish_with_middle(struct muster_process *p, void *arg)
+{
+    struct live_worker *w = arg;
+    journal_process(w->journal, JOURNAL_START, 0, p);
+    assert_ok(muster_process_set_result(p, large, MIDDLE));
+    return MUSTER_FINISH;
+}
+
+/* Then nothing of it shows here: so it is waited for longer each time. */
+static void a_result_that_somebody_in_between_holds_arrives(void **state)
+{
+    struct scene *s = *state;
+    workers(s, finish_with_middle);
+    proxy_pace_requests(&proxy, PROXY_DATA, DRIP, DRIP_MS, PROXY_HOARD);
+    job_put(s, "q", "a", "data", "small");
+    job_await(s, "a", "state", "complete");
+    assert_lived(s);
 }
 
 static void a_task_that_takes_longer_than_a_ttl_comes(void **state)
@@ -104,7 +135,7 @@ static void a_worker_that_ends_after_its_last_task_sends_its_result(void **state
                                                                       .queues = {{"q", 0}},
                                                                       .more = {.max_tasks = 1},
                                                                       .handler = finish_with_large});
-    proxy_pace_requests(&proxy, PROXY_DATA, DRIP, DRIP_MS);
+    proxy_pace_requests(&proxy, PROXY_DATA, DRIP, DRIP_MS, PROXY_WAIT);
     job_put(s, "q", "a", "data", "small");
     job_await(s, "a", "state", "complete");
     scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", 1);
@@ -117,6 +148,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         slow_test(a_result_that_takes_longer_than_a_ttl_arrives),
+        slow_test(a_result_that_somebody_in_between_holds_arrives),
         slow_test(a_task_that_takes_longer_than_a_ttl_comes),
         slow_test(a_worker_that_ends_after_its_last_task_sends_its_result),
     };

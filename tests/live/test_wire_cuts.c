@@ -431,7 +431,7 @@ static void a_large_request_comes_through_over_a_slow_line(void **state)
     memset(text, 'x', REQUEST_LEN);
     proxy_start_tcp(&proxy, redis_server_free_port(), 0);
     proxy_lead(&proxy, s->server->socket);
-    proxy_pace_requests(&proxy, PROXY_BOTH, 16 * 1024, TIMEOUT_MS / 25);
+    proxy_pace_requests(&proxy, PROXY_BOTH, 16 * 1024, TIMEOUT_MS / 25, PROXY_WAIT);
     for (size_t i = 0; i < N_OF(ways); i++) {
         struct command c = large_request(text);
         ways[i](s, &c);

@@ -277,7 +277,7 @@ static bool is_paced(const struct side *s)
 static void limit_requests(struct pair *p)
 {
     const struct proxy_order *pace = &p->relay->pace_requests;
-    bufferevent_setwatermark(p->caller.be, EV_READ, 0, pace->kinds ? (size_t)pace->n : 0);
+    bufferevent_setwatermark(p->caller.be, EV_READ, 0, pace->kinds && pace->where == PROXY_WAIT ? (size_t)pace->n : 0);
 }
 
 /* A part of it now, the rest later. */

@@ -25,6 +25,7 @@ enum proxy_verb {
 struct proxy_order {
     enum proxy_verb verb;
     int kinds, ways, n;
+    enum proxy_where where;
     char text[96];
 };
 

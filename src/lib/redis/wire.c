@@ -353,11 +353,6 @@ void wire_look(struct wire *w)
     wire_progress_look(&w->progress, w->fd);
 }
 
-size_t wire_unsent_bytes(const struct wire *w)
-{
-    return w->out.len - w->out.sent + w->progress.held;
-}
-
 size_t wire_sent_bytes(const struct wire *w)
 {
     return w->progress.sent_bytes;

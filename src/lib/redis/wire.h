@@ -94,8 +94,6 @@ int wire_subscribe(struct wire *w, enum wire_channels channels, const char *chan
 /* A channel of the whole server that was subscribed to. Its last messages, and a confirmation, may still come. */
 int wire_unsubscribe(struct wire *w, const char *channel);
 bool wire_has_unsent(const struct wire *w);
-/* How much of what was said has not left the kernel; wire_look() asks it. */
-size_t wire_unsent_bytes(const struct wire *w);
 void wire_flush(struct wire *w);
 
 /* The next reply, the caller's to free, or NULL if none is whole; or the failure. wire_was_pushed(): it is no answer,

@@ -227,6 +227,7 @@ static struct link_options options_for(struct muster_worker *w, const struct url
         .prefix = w->prefix,
         .root_key = root,
         .delay_max_ms = w->ttl_ms / 6 < DELAY_MAX_MS ? w->ttl_ms / 6 : DELAY_MAX_MS,
+        .sends_again = true,
         .silence_ms = silence < SILENCE_MIN_MS   ? SILENCE_MIN_MS
                       : silence > SILENCE_MAX_MS ? SILENCE_MAX_MS
                                                  : silence,
