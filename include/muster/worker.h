@@ -290,6 +290,8 @@ struct muster_worker_options {
 
     /* The worker counts as failed when this long has passed without a heartbeat. Default 3000; at least 100, at most a
      * day. A heartbeat is sent every third of the shortest ttl in the namespace, or of this one if that is shorter.
+     * While one waits behind a large result or task that crosses a slow line, a third connection keeps the worker's life
+     * up; not where `data` was handed in.
      *
      * The tasks of a dead worker wait for a ttl. An outage of Redis or of the network that is longer than the ttl puts
      * the worker in doubt. So choose it longer than the outages that should pass unnoticed, and not longer than a task

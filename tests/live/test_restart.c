@@ -172,8 +172,8 @@ static void after_flushall_workers_register_again(void **state)
 static void scripts_forgotten_under_load_are_sent_again(void **state)
 {
     struct scene *s = *state;
-    live_worker_idle(s, &(struct worker_spec){.id = "w1", .ttl_ms = 300, .hands = 3, .queues = {{"q", 0}}});
-    live_worker_idle(s, &(struct worker_spec){.id = "w2", .ttl_ms = 300, .hands = 3, .queues = {{"q", 0}}});
+    live_worker_idle(s, &(struct worker_spec){.id = "w1", .ttl_ms = slow_ms(300), .hands = 3, .queues = {{"q", 0}}});
+    live_worker_idle(s, &(struct worker_spec){.id = "w2", .ttl_ms = slow_ms(300), .hands = 3, .queues = {{"q", 0}}});
     for (int i = 0; i < 200; i++) {
         if (i % 5 == 0)
             raw_do(s->server->redis, "SCRIPT FLUSH");

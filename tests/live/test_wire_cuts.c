@@ -2,7 +2,7 @@
  *
  * A proxy cuts connections at every byte of what Redis answers, or passes the answers on in drips: for a client's
  * calls, for a listener, and for a worker's link, with commands and with a subscription. Each use of a connection is
- * repeated with one byte more until it gets through uncut.
+ * repeated with one byte more until it gets through uncut. And over a slow line what is large comes through, both ways.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -379,6 +379,69 @@ static void a_large_answer_comes_through_over_a_slow_line(void **state)
     proxy_stop(&proxy);
 }
 
+/* ---- a large request ---- */
+
+#define REQUEST_LEN ((size_t)6 * 1024 * 1024)
+
+static struct command large_request(const char *text)
+{
+    struct command c = COMMAND_EMPTY;
+    command_words(&c, (const char *const[]){"SET", "large", NULL});
+    command_bytes(&c, text, REQUEST_LEN);
+    return c;
+}
+
+static void assert_arrived(struct scene *s)
+{
+    assert_int_equal(raw_int(s->server->redis, "STRLEN large"), REQUEST_LEN);
+    raw_do(s->server->redis, "DEL large");
+}
+
+static void send_by_call(struct scene *s, struct command *c)
+{
+    struct redisReply *reply;
+    struct redis *r = connection(s, slow_ms(TIMEOUT_MS));
+    assert_ok(redis_call(r, c, &reply));
+    assert_true(reply_is(reply, "OK"));
+    redis_reply_free(reply);
+    redis_free(r);
+}
+
+static void send_by_link(struct scene *s, struct command *c)
+{
+    struct use u;
+    link_begin(&u, s, &calls, slow_ms(TIMEOUT_MS));
+    wait_on(s->base, is_done, &u, SOON_MS);
+    u.is_done = false;
+    u.n_replies = CALLS - 1;
+    u.n_accepted = CALLS;
+    assert_ok(link_call(u.link, c, on_reply, &u));
+    wait_on(s->base, is_done, &u, 4 * SOON_MS);
+    assert_int_equal(u.n_downs, 0);
+    link_free(u.link);
+}
+
+/* The kernel takes megabytes of it at once, and then none for longer than anybody waits for an answer. */
+static void a_large_request_comes_through_over_a_slow_line(void **state)
+{
+    static void (*const ways[])(struct scene *, struct command *) = {send_by_call, send_by_link};
+    struct scene *s = *state;
+    char *text = malloc(REQUEST_LEN);
+    assert_non_null(text);
+    memset(text, 'x', REQUEST_LEN);
+    proxy_start_tcp(&proxy, redis_server_free_port(), 0);
+    proxy_lead(&proxy, s->server->socket);
+    proxy_pace_requests(&proxy, PROXY_BOTH, 16 * 1024, TIMEOUT_MS / 25, PROXY_WAIT);
+    for (size_t i = 0; i < N_OF(ways); i++) {
+        struct command c = large_request(text);
+        ways[i](s, &c);
+        command_clear(&c);
+        assert_arrived(s);
+    }
+    proxy_stop(&proxy);
+    free(text);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -390,6 +453,7 @@ int main(int argc, char **argv)
         live_test(a_server_that_drips_holds_no_link),
         live_test(a_server_that_drips_holds_no_listener),
         live_test(a_large_answer_comes_through_over_a_slow_line),
+        live_test(a_large_request_comes_through_over_a_slow_line),
     };
     return scene_run(tests, argc, argv);
 }

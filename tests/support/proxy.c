@@ -116,6 +116,11 @@ void proxy_pace(struct proxy *p, int kinds, int n, int ms)
     tell(p, (struct proxy_order){.verb = PROXY_PACE, .kinds = kinds, .n = n, .ways = ms});
 }
 
+void proxy_pace_requests(struct proxy *p, int kinds, int n, int ms, enum proxy_where where)
+{
+    tell(p, (struct proxy_order){.verb = PROXY_PACE_REQUESTS, .kinds = kinds, .n = n, .ways = ms, .where = where});
+}
+
 struct proxy_counts proxy_count(struct proxy *p)
 {
     return tell(p, (struct proxy_order){.verb = PROXY_COUNT}).counts;

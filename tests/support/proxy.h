@@ -79,6 +79,10 @@ void proxy_ration(struct proxy *p, int kinds, int n);
 /* From now on the replies to connections of these kinds are passed on in drips of n bytes, one each `ms`; 0: they are
  * not. */
 void proxy_pace(struct proxy *p, int kinds, int n, int ms);
+/* The same for requests. PROXY_WAIT: they wait where they come from, as over a slow line; over TCP the proxy takes few bytes
+ * beforehand. PROXY_HOARD: it takes all that there is. */
+enum proxy_where { PROXY_WAIT, PROXY_HOARD };
+void proxy_pace_requests(struct proxy *p, int kinds, int n, int ms, enum proxy_where where);
 
 struct proxy_counts proxy_count(struct proxy *p);
 

@@ -21,6 +21,9 @@
 
 #include "proxy_relay.h"
 
+/* What a socket of its own takes, at most, that it has not read. */
+#define TCP_HELD (32 * 1024)
+
 struct pair;
 
 struct side {
@@ -55,7 +58,7 @@ struct relay {
     struct pair *pairs;
     struct proxy_counts counts;
     int lose, delay_ms;
-    struct proxy_order trap, ration, pace;
+    struct proxy_order trap, ration, pace, pace_requests;
 };
 
 /* ---- the end of a pair ---- */
@@ -225,6 +228,12 @@ static bool is_rationed(struct side *s, struct evbuffer *in)
     return true;
 }
 
+static void note_kind(struct side *s)
+{
+    if (s->way == PROXY_REQUESTS && holds(bufferevent_get_input(s->be), "SUBSCRIBE\r\n"))
+        s->pair->kind = PROXY_SUBSCRIPTION;
+}
+
 static void pass_on(struct side *s)
 {
     struct pair *p = s->pair;
@@ -232,8 +241,7 @@ static void pass_on(struct side *s)
     if (is_rationed(s, in))
         return;
     bool is_request = s->way == PROXY_REQUESTS;
-    if (is_request && holds(in, "SUBSCRIBE\r\n"))
-        p->kind = PROXY_SUBSCRIPTION;
+    note_kind(s);
     if (is_request && traps(p, in))
         return;
     if (!is_request && p->is_trapped) {
@@ -254,18 +262,31 @@ static void wait_ms(struct side *s, int ms)
         event_add(s->delay, &(struct timeval){ms / 1000, ms % 1000 * 1000});
 }
 
+static const struct proxy_order *pace_of(const struct side *s)
+{
+    const struct relay *r = s->pair->relay;
+    return s->way == PROXY_REPLIES ? &r->pace : &r->pace_requests;
+}
+
 static bool is_paced(const struct side *s)
 {
-    return s->way == PROXY_REPLIES && (s->pair->kind & s->pair->relay->pace.kinds);
+    return s->pair->kind & pace_of(s)->kinds;
+}
+
+/* What is not read waits at the caller, but for what the socket holds. */
+static void limit_requests(struct pair *p)
+{
+    const struct proxy_order *pace = &p->relay->pace_requests;
+    bufferevent_setwatermark(p->caller.be, EV_READ, 0, pace->kinds && pace->where == PROXY_WAIT ? (size_t)pace->n : 0);
 }
 
 /* A part of it now, the rest later. */
 static void pass_on_at_a_pace(struct side *s)
 {
     struct evbuffer *in = bufferevent_get_input(s->be);
-    evbuffer_remove_buffer(in, bufferevent_get_output(other(s)->be), (size_t)s->pair->relay->pace.n);
+    evbuffer_remove_buffer(in, bufferevent_get_output(other(s)->be), (size_t)pace_of(s)->n);
     if (evbuffer_get_length(in) > 0)
-        wait_ms(s, s->pair->relay->pace.ways);
+        wait_ms(s, pace_of(s)->ways);
 }
 
 static void on_delay(evutil_socket_t fd, short what, void *arg)
@@ -284,8 +305,9 @@ static void on_read(struct bufferevent *be, void *arg)
 {
     struct side *s = arg;
     int ms = s->pair->relay->delay_ms;
+    note_kind(s);
     if (is_paced(s)) {
-        wait_ms(s, s->pair->relay->pace.ways);
+        wait_ms(s, pace_of(s)->ways);
     } else if (ms) {
         bufferevent_disable(be, EV_READ);
         wait_ms(s, ms);
@@ -332,6 +354,7 @@ static void on_accept(struct evconnlistener *l, evutil_socket_t fd, struct socka
     r->counts.accepted++;
     init_side(&p->caller, p, fd, PROXY_REQUESTS);
     init_side(&p->redis, p, there, PROXY_REPLIES);
+    limit_requests(p);
 }
 
 static void listen_here(struct relay *r)
@@ -342,6 +365,8 @@ static void listen_here(struct relay *r)
                                           &r->here.address.any, (int)r->here.len);
     if (!r->listener)
         _exit(1);
+    if (r->here.address.any.sa_family != AF_UNIX)
+        setsockopt(evconnlistener_get_fd(r->listener), SOL_SOCKET, SO_RCVBUF, &(int){TCP_HELD}, sizeof(int));
 }
 
 /* ---- orders ---- */
@@ -378,6 +403,14 @@ static int for_kinds(struct relay *r, const struct proxy_order *o)
     return n;
 }
 
+static void pace_requests(struct relay *r, const struct proxy_order *o)
+{
+    r->pace_requests = *o;
+    for (struct pair *p = r->pairs; p; p = p->next)
+        if (!p->is_closing)
+            limit_requests(p);
+}
+
 static void count_open(struct relay *r)
 {
     r->counts.data = r->counts.subscriptions = 0;
@@ -411,6 +444,8 @@ static void obey(evutil_socket_t fd, short what, void *arg)
         r->ration = o;
     else if (o.verb == PROXY_PACE)
         r->pace = o;
+    else if (o.verb == PROXY_PACE_REQUESTS)
+        pace_requests(r, &o);
     else if (o.verb == PROXY_LEAD)
         r->there = place_of(o.text);
     count_open(r);

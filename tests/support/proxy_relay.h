@@ -17,6 +17,7 @@ enum proxy_verb {
     PROXY_TRAP,
     PROXY_RATION,
     PROXY_PACE,
+    PROXY_PACE_REQUESTS,
     PROXY_LEAD,
     PROXY_COUNT
 };
@@ -24,6 +25,7 @@ enum proxy_verb {
 struct proxy_order {
     enum proxy_verb verb;
     int kinds, ways, n;
+    enum proxy_where where;
     char text[96];
 };
 

@@ -17,6 +17,11 @@ bool link_can_reconnect(const struct link *l)
     return l->has_url;
 }
 
+const struct url *link_url(const struct link *l)
+{
+    return l->has_url && !l->is_handed_in ? &l->url : NULL;
+}
+
 bool link_is_too_old(const struct link *l)
 {
     return l->greeting.is_too_old;
@@ -121,6 +126,7 @@ int link_new(struct link **out, const struct link_options *o)
     l->delay_max_ms = o->delay_max_ms;
     l->silence_ms = o->silence_ms;
     l->answers_first = o->answers_first;
+    l->sends_again = o->sends_again;
     l->stays_at_sentinel = o->stays_at_sentinel;
     l->counts_replicas = o->counts_replicas;
     l->callbacks = o->callbacks;

@@ -44,6 +44,7 @@ struct link {
     int delay_max_ms;
     int silence_ms;
     bool answers_first;
+    bool sends_again;
     bool stays_at_sentinel;
     bool counts_replicas;
     struct link_callbacks callbacks;
@@ -68,6 +69,8 @@ struct link {
     struct event *watch;
     size_t outstanding; /* answers, without subscriptions */
     size_t outstanding_bytes;
+    size_t n_large;       /* of the answers that are outstanding, those to large requests */
+    unsigned n_slow;      /* connections in a row that were silent behind a large request */
     size_t unconfirmed;   /* subscriptions */
     size_t ending;        /* subscriptions that were ended here, and not there yet */
     bool keeps_channels;  /* this user may not end subscriptions: nobody tries it again */

@@ -285,6 +285,13 @@ static int break_off(struct redis *r)
     return err;
 }
 
+/* Has nothing moved since there were so many marks? */
+static bool is_silent(struct redis *r, unsigned marks)
+{
+    wire_look(r->wire);
+    return wire_marks(r->wire) == marks;
+}
+
 int redis_answer(struct redis *r, struct redisReply **reply)
 {
     int64_t until_ms = answered_by_ms(r);
@@ -304,7 +311,7 @@ int redis_answer(struct redis *r, struct redisReply **reply)
         marks = wire_marks(r->wire);
         if ((err = break_off(r)) != MUSTER_OK)
             return err;
-        if (!(is_first ? wait_first : redis_wait)(r, until_ms))
+        if (!(is_first ? wait_first : redis_wait)(r, until_ms) && is_silent(r, marks))
             return redis_break(r, MUSTER_E_TIMEOUT, wire_why(r->wire));
         is_first = false;
     }

@@ -15,6 +15,7 @@
 
 #include "redis/wire_in.h"
 #include "redis/wire_out.h"
+#include "redis/wire_progress.h"
 #include "redis/wire_socket.h"
 #include "redis/wire_tls.h"
 
@@ -29,9 +30,7 @@ struct wire {
     enum state state;
     int err; /* how it ended; replies that came before may still be there */
     char why[400];
-    unsigned marks;
-    size_t moved; /* bytes, since the last mark */
-    size_t sent_bytes, received_bytes;
+    struct wire_progress progress;
 
     struct tls_context *tls_context; /* NULL: plain */
     struct tls *tls;
@@ -180,12 +179,6 @@ bool wire_has_unsent(const struct wire *w)
 
 /* ---- reading and writing ---- */
 
-static void count(struct wire *w, size_t n)
-{
-    for (w->moved += n; w->moved >= WIRE_STRIDE; w->moved -= WIRE_STRIDE)
-        w->marks++;
-}
-
 /* What it waits for before it can go on. */
 static short waits(enum wire_io io, short otherwise)
 {
@@ -213,8 +206,7 @@ static size_t take_in(struct wire *w, enum wire_io io, const char *data, size_t 
         fail_by_io(w, io, errno);
     if (io != WIRE_IO_DONE)
         return 0;
-    count(w, n);
-    w->received_bytes += n;
+    wire_progress_received(&w->progress, n);
     if (wire_in_feed(&w->in, data, n) != MUSTER_OK)
         fail(w, MUSTER_E_NOMEM, "out of memory");
     return w->err == MUSTER_OK ? n : 0;
@@ -250,8 +242,7 @@ void wire_flush(struct wire *w)
         size_t n, len = w->out.len - w->out.sent;
         io = w->tls ? wire_tls_write(w->tls, data, len, &n) : wire_socket_write(w->fd, data, len, &n);
         wire_out_forget(&w->out, n);
-        count(w, n);
-        w->sent_bytes += n;
+        wire_progress_sent(&w->progress, w->fd, n);
     }
     w->out_waits = waits(io, POLLOUT);
     if (has_ended(io))
@@ -263,7 +254,7 @@ void wire_flush(struct wire *w)
 static void enter(struct wire *w, enum state state)
 {
     w->state = state;
-    w->marks++;
+    wire_progress_mark(&w->progress);
 }
 
 static void finish_connecting(struct wire *w)
@@ -354,17 +345,22 @@ bool wire_is_shaking(const struct wire *w)
 
 unsigned wire_marks(const struct wire *w)
 {
-    return w->marks;
+    return w->progress.marks;
+}
+
+void wire_look(struct wire *w)
+{
+    wire_progress_look(&w->progress, w->fd);
 }
 
 size_t wire_sent_bytes(const struct wire *w)
 {
-    return w->sent_bytes;
+    return w->progress.sent_bytes;
 }
 
 size_t wire_received_bytes(const struct wire *w)
 {
-    return w->received_bytes;
+    return w->progress.received_bytes;
 }
 
 size_t wire_asked(const struct wire *w)
@@ -388,8 +384,7 @@ int wire_next(struct wire *w, struct redisReply **reply)
     }
     if (!*reply)
         return w->err;
-    w->marks++;
-    w->moved = 0;
+    wire_progress_replied(&w->progress, w->in.guard.asked == 0 && !wire_has_unsent(w));
     return MUSTER_OK;
 }
 

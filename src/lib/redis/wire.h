@@ -71,8 +71,10 @@ bool wire_has_more(const struct wire *w);
 bool wire_is_ready(const struct wire *w);
 /* Is it connected, and TLS not agreed on yet? Also when it has failed at that. */
 bool wire_is_shaking(const struct wire *w);
-/* Rises with all that ends a wait: it is connected, a reply is whole, another WIRE_STRIDE bytes have moved. */
+/* Rises with all that ends a wait: it is connected, a reply is whole, another WIRE_STRIDE bytes have moved: they have come,
+ * or have left the kernel. Of the latter wire_look() asks: call it before silence is judged. */
 unsigned wire_marks(const struct wire *w);
+void wire_look(struct wire *w);
 /* How many bytes it has sent and received so far. */
 size_t wire_sent_bytes(const struct wire *w);
 size_t wire_received_bytes(const struct wire *w);

@@ -7,11 +7,13 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -124,6 +126,13 @@ enum wire_io wire_socket_read(int fd, void *data, size_t size, size_t *n)
 enum wire_io wire_socket_write(int fd, const void *data, size_t len, size_t *n)
 {
     return what_happened(send(fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL), n, WIRE_IO_WAITS_OUT);
+}
+
+/* What is no socket holds nothing. */
+size_t wire_socket_held(int fd)
+{
+    int n;
+    return ioctl(fd, SIOCOUTQ, &n) == 0 && n > 0 ? (size_t)n : 0;
 }
 
 int wire_socket_limit(int fd, int ms)

@@ -24,6 +24,9 @@ int wire_socket_error(int fd);
 enum wire_io wire_socket_read(int fd, void *data, size_t size, size_t *n);
 enum wire_io wire_socket_write(int fd, const void *data, size_t len, size_t *n);
 
+/* How much of what was written it still holds; over TCP that is what the other side has not acknowledged. */
+size_t wire_socket_held(int fd);
+
 /* As wire_socket_read(), but it waits, for as long as wire_socket_limit() has said (at least 1 ms). WIRE_IO_WAITS_IN:
  * nothing has come, or, if errno is EINTR, a signal. wire_socket_limit() returns 0, or -1 with errno. */
 int wire_socket_limit(int fd, int ms);

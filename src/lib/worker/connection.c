@@ -216,25 +216,49 @@ bool connection_can_call(const struct muster_worker *w)
            !w->is_free_due && (w->state == WORKER_WORKING || w->state == WORKER_DRAINING);
 }
 
-int connection_new(struct muster_worker *w, const struct muster_worker_options *o, const struct url *url)
+/* What all of them have in common. */
+static struct link_options options_for(struct muster_worker *w, const struct url *url, char root[KEY_MAX])
 {
-    int silence = w->ttl_ms * 2 / 3;
-    char root[KEY_MAX];
+    const int silence = w->ttl_ms * 2 / 3;
     key_root(root, w->prefix);
-    struct link_options lo = {
+    return (struct link_options){
         .base = w->base,
-        .url = options_want_url(o) ? url : NULL,
+        .url = url,
         .prefix = w->prefix,
         .root_key = root,
-        .handed_in = o->data,
-        .name = "data",
         .delay_max_ms = w->ttl_ms / 6 < DELAY_MAX_MS ? w->ttl_ms / 6 : DELAY_MAX_MS,
+        .sends_again = true,
         .silence_ms = silence < SILENCE_MIN_MS   ? SILENCE_MIN_MS
                       : silence > SILENCE_MAX_MS ? SILENCE_MAX_MS
                                                  : silence,
-        .callbacks = {.up = on_data_up, .down = on_data_down},
         .arg = w,
     };
+}
+
+int connection_branch(struct muster_worker *w, struct link **out, const char *name,
+                      const struct link_callbacks *callbacks)
+{
+    char root[KEY_MAX];
+    const struct url *url = link_url(w->connection.data);
+    *out = NULL;
+    if (!url)
+        return MUSTER_E_STATE;
+    struct link_options lo = options_for(w, url, root);
+    lo.name = name;
+    lo.callbacks = *callbacks;
+    int err = link_new(out, &lo);
+    if (err == MUSTER_OK)
+        link_follow(*out, w->connection.data);
+    return err;
+}
+
+int connection_new(struct muster_worker *w, const struct muster_worker_options *o, const struct url *url)
+{
+    char root[KEY_MAX];
+    struct link_options lo = options_for(w, options_want_url(o) ? url : NULL, root);
+    lo.handed_in = o->data;
+    lo.name = "data";
+    lo.callbacks = (struct link_callbacks){.up = on_data_up, .down = on_data_down};
     int err = link_new(&w->connection.data, &lo);
     if (err != MUSTER_OK)
         return err;

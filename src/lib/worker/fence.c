@@ -54,6 +54,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 void fence_confirm(struct muster_worker *w, int64_t sent_ms)
 {
+    if (sent_ms < atomic_load_explicit(&w->fence.confirmed_at_ms, memory_order_relaxed))
+        return; /* a heartbeat that had to wait: its lifeline was later */
     atomic_store_explicit(&w->fence.confirmed_at_ms, sent_ms, memory_order_relaxed);
     figures_set(&w->figures.heard_at_ms, sent_ms);
     if (!w->permanent) /* its peers never sweep it */

@@ -169,6 +169,7 @@ static void on_answer(const struct redisReply *reply, void *arg)
     struct script_heard h;
     bool is_old = !registration_is_life(w, &w->heartbeat.life);
     w->heartbeat.in_flight = false;
+    lifeline_end(w);
     if (!reply)
         burst_look_again(w);
     if (!reply || !registration_is_there(w) || w->state > WORKER_DRAINING)
@@ -210,6 +211,8 @@ static void beat_by_script(struct muster_worker *w)
         h->in_flight = link_script(w->connection.data, &c, on_answer, w) == MUSTER_OK;
         figures_add(&w->figures.heartbeats, h->in_flight);
     }
+    if (h->in_flight)
+        lifeline_watch(w);
     command_clear(&c);
     free(queues);
     free(served);
@@ -220,6 +223,7 @@ static void beat_by_script(struct muster_worker *w)
 void heartbeat_apply_probe(struct muster_worker *w, enum probe_result result)
 {
     w->heartbeat.in_flight = false;
+    lifeline_end(w);
     if (result == PROBE_CUT_OFF || !connection_can_call(w))
         return;
     if (result == PROBE_NOT_ENOUGH) {
@@ -251,7 +255,9 @@ void heartbeat_now(struct muster_worker *w)
     h->subscription = w->connection.pair.subscription;
     h->in_flight = !h->is_tenth && probe_may_do(w) && probe_begin(w);
     figures_add(&w->figures.probes, h->in_flight);
-    if (!h->in_flight)
+    if (h->in_flight)
+        lifeline_watch(w);
+    else
         beat_by_script(w);
 }
 
@@ -276,6 +282,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 void heartbeat_stop(struct muster_worker *w)
 {
     event_del(w->heartbeat.timer);
+    lifeline_end(w);
     fence_stop(w);
     timer_keeper_stop(w);
 }

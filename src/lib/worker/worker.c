@@ -134,6 +134,7 @@ void worker_free_now(struct muster_worker *w)
     serve_free(w);
     heartbeat_free(w);
     fence_free(w);
+    lifeline_free(w);
     timer_keeper_free(w);
     wake_free(w);
     turn_free(w);
@@ -167,10 +168,9 @@ static void on_reaper(evutil_socket_t fd, short what, void *arg)
 static int new_parts(struct muster_worker *w)
 {
     static int (*const parts[])(struct muster_worker *) = {
-        outbox_new,           stop_new,        heartbeat_new, fence_new,
-        timer_keeper_new,     wake_new,        turn_new,      round_new,
-        process_new_table,    output_new_list, posted_new,    suspect_new,
-        executor_threads_new, lack_new};
+        outbox_new, stop_new,  heartbeat_new,     fence_new,       lifeline_new, timer_keeper_new, wake_new,
+        turn_new,   round_new, process_new_table, output_new_list, posted_new,   suspect_new,      executor_threads_new,
+        lack_new};
     int err = MUSTER_OK;
     w->reaper = event_new(w->base, -1, 0, on_reaper, w);
     if (!w->reaper)

@@ -10,7 +10,7 @@
  *   registration.c      beginning and ending a life of the id
  *   resume.c            what a former life of the id held
  *   heartbeat.c         the heartbeat and its count; fence.c: the doubt; sweep.c: peers that died
- *   probe.c             the heartbeat of an idle worker in plain commands
+ *   probe.c             the heartbeat of an idle worker in plain commands; lifeline.c: while one has to wait
  *   timer_keeper.c      moving what is due, if this worker keeps the timer; tidy.c: tidying, if it does
  *   ages.c              since when tasks wait, noted by the same one; crons.c: the next times of schedules
  *   share.c             what of a queue is too much for it, or too little, and what moves
@@ -55,6 +55,7 @@
 #include "worker/figures.h"
 #include "worker/heartbeat.h"
 #include "worker/lack.h"
+#include "worker/lifeline.h"
 #include "worker/marks.h"
 #include "worker/outbox.h"
 #include "worker/output.h"
@@ -140,6 +141,7 @@ struct muster_worker {
     struct ages ages;
     struct fence fence;
     struct probe probe;
+    struct lifeline lifeline;
     struct timer_keeper keeper;
     struct crons crons;
     struct wake wake;

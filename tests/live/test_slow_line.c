@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A worker behind a slow line: what takes longer than its ttl to be sent, or to come, costs it neither its life nor its
+ * work, though its heartbeats wait behind it, and a peer looks for the dead.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobs.h"
+#include "live_worker.h"
+#include "proxy.h"
+#include "slow.h"
+
+#define LARGE ((size_t)5 * 1024 * 1024)
+#define TTL_MS slow_ms(2000)
+/* So the large one takes two and a half ttls. */
+#define DRIP ((int)(LARGE / 320))
+#define DRIP_MS slow_ms(16)
+
+static struct proxy proxy;
+static char *large;
+
+static int begin(void **state)
+{
+    int err = scene_begin(state);
+    struct scene *s = *state;
+    large = malloc(LARGE);
+    assert_non_null(large);
+    memset(large, 'x', LARGE);
+    proxy_start_tcp(&proxy, redis_server_free_port(), 0);
+    proxy_lead(&proxy, s->server->socket);
+    return err;
+}
+
+static int end(void **state)
+{
+    int err = scene_end(state);
+    proxy_stop(&proxy);
+    free(large);
+    return err;
+}
+
+static enum muster_outcome finish_with_large(struct muster_process *p, void *arg)
+{
+    struct live_worker *w = arg;
+    journal_process(w->journal, JOURNAL_START, 0, p);
+    assert_ok(muster_process_set_result(p, large, LARGE));
+    return MUSTER_FINISH;
+}
+
+static enum muster_outcome finish(struct muster_process *p, void *arg)
+{
+    struct live_worker *w = arg;
+    journal_process(w->journal, JOURNAL_START, 0, p);
+    return MUSTER_FINISH;
+}
+
+/* The one behind the line, and a peer that is not. */
+static void workers(struct scene *s, muster_handler_fn *handler)
+{
+    live_worker_idle(s, &(struct worker_spec){.id = "peer", .ttl_ms = TTL_MS, .queues = {{"other", 0}}});
+    live_worker_idle(s, &(struct worker_spec){
+                            .id = "w1", .url = proxy.url, .ttl_ms = TTL_MS, .queues = {{"q", 0}}, .handler = handler});
+}
+
+static void assert_no_event(struct scene *s, enum muster_event_type type)
+{
+    assert_null(journal_find(s->journal, 0, JOURNAL_EVENT, (int)type, NULL, NULL));
+}
+
+static void assert_lived(struct scene *s)
+{
+    assert_no_event(s, MUSTER_EVENT_DOUBT);
+    assert_no_event(s, MUSTER_EVENT_LOST);
+    assert_no_event(s, MUSTER_EVENT_SWEPT);
+    assert_int_equal(scene_starts(s), 1);
+}
+
+static void assert_nothing_happened_to(struct scene *s)
+{
+    assert_lived(s);
+    assert_no_event(s, MUSTER_EVENT_DOWN);
+}
+
+static void a_result_that_takes_longer_than_a_ttl_arrives(void **state)
+{
+    struct scene *s = *state;
+    workers(s, finish_with_large);
+    proxy_pace_requests(&proxy, PROXY_DATA, DRIP, DRIP_MS, PROXY_WAIT);
+    job_put(s, "q", "a", "data", "small");
+    job_await(s, "a", "state", "complete");
+    assert_nothing_happened_to(s);
+}
+
+#define MIDDLE (LARGE * 2 / 5)
+
+static enum muster_outcome finish_with_middle(struct muster_process *p, void *arg)
+{
+    struct live_worker *w = arg;
+    journal_process(w->journal, JOURNAL_START, 0, p);
+    assert_ok(muster_process_set_result(p, large, MIDDLE));
+    return MUSTER_FINISH;
+}
+
+/* Then nothing of it shows here: so it is waited for longer each time. */
+static void a_result_that_somebody_in_between_holds_arrives(void **state)
+{
+    struct scene *s = *state;
+    workers(s, finish_with_middle);
+    proxy_pace_requests(&proxy, PROXY_DATA, DRIP, DRIP_MS, PROXY_HOARD);
+    job_put(s, "q", "a", "data", "small");
+    job_await(s, "a", "state", "complete");
+    assert_lived(s);
+}
+
+static void a_task_that_takes_longer_than_a_ttl_comes(void **state)
+{
+    struct scene *s = *state;
+    workers(s, finish);
+    proxy_pace(&proxy, PROXY_DATA, DRIP, DRIP_MS);
+    assert_ok(muster_task_enqueue(s->client, "q", large, LARGE, NULL));
+    scene_await_starts(s, 1);
+    scene_await_idle(s, "q", "w1");
+    assert_nothing_happened_to(s);
+}
+
+/* That it has no more to do begins no time in which it must be gone. */
+static void a_worker_that_ends_after_its_last_task_sends_its_result(void **state)
+{
+    struct scene *s = *state;
+    struct live_worker *w = live_worker_idle(s, &(struct worker_spec){.id = "w1",
+                                                                      .url = proxy.url,
+                                                                      .ttl_ms = TTL_MS,
+                                                                      .drain_ms = 1,
+                                                                      .queues = {{"q", 0}},
+                                                                      .more = {.max_tasks = 1},
+                                                                      .handler = finish_with_large});
+    proxy_pace_requests(&proxy, PROXY_DATA, DRIP, DRIP_MS, PROXY_WAIT);
+    job_put(s, "q", "a", "data", "small");
+    job_await(s, "a", "state", "complete");
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", 1);
+    assert_err(w->stop_err, MUSTER_OK);
+}
+
+#define slow_test(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        slow_test(a_result_that_takes_longer_than_a_ttl_arrives),
+        slow_test(a_result_that_somebody_in_between_holds_arrives),
+        slow_test(a_task_that_takes_longer_than_a_ttl_comes),
+        slow_test(a_worker_that_ends_after_its_last_task_sends_its_result),
+    };
+    return scene_run(tests, argc, argv);
+}
