@@ -43,10 +43,10 @@
  * callback has returned; a handler on a thread of the worker's must not call it.
  *
  * The library installs no signal handlers, and starts no threads except those asked for. It needs Linux 5.3 or later.
- * After a fork() a worker is the parent's. In the child the calls that make, run, serve, leave, post and fetch return
- * MUSTER_E_STATE, or nothing, and muster_worker_free() does nothing; no other call may be made with it, and none with
- * its processes. A program may call exit() while a worker has a thread: that waits for nobody, and says nothing to
- * Redis, so peers give back what the worker held when its ttl has passed.
+ * After a fork() a worker is the parent's, with its processes. In the child each call that the loop or Redis would
+ * have to hear of returns MUSTER_E_STATE, or nothing, and waits for nobody; muster_worker_stop() and
+ * muster_worker_free() do nothing. A program may call exit() while a worker has a thread: that waits for nobody, and
+ * says nothing to Redis, so peers give back what the worker held when its ttl has passed.
  *
  * What a program must not do
  *   - A handler or callback in C++ must not let an exception out: there is nobody to catch it, on the worker's threads
