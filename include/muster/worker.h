@@ -505,11 +505,11 @@ enum muster_on_stderr {
  * once. The child is left to exit when it wants to, and keeps its hand and its time limit until then; its exit status
  * and its output mean nothing any more.
  *
- * If the program cannot be executed when a task comes (it was removed, or its interpreter is missing), the task is
- * given back, and the worker stops with E_NOT_FOUND. If only the system lacks something at that moment (descriptors,
- * memory, processes), or somebody writes the program's file, the task or job is given back: that costs no retry, and does
- * not count for `max_tasks`. MUSTER_EVENT_REFUSED (E_NOMEM) tells what, once until a command begins again, and the worker
- * takes nothing for a second.
+ * If the program cannot be executed when a task comes (it was removed, its interpreter is missing, or its arguments and
+ * environment are too long for the system), the task is given back, and the worker stops with E_NOT_FOUND. If only the
+ * system lacks something at that moment (descriptors, memory, processes), or somebody writes the program's file, the task
+ * or job is given back: that costs no retry, and does not count for `max_tasks`. MUSTER_EVENT_REFUSED (E_NOMEM) tells
+ * what, once until a command begins again, and the worker takes nothing for a second.
  *
  * What children leave running in the background may hold the pipes of their results. These are bounded: if the program
  * may open too few files (ulimit -n), no command with a result begins until some have ended, as if the system lacked them.
@@ -529,7 +529,7 @@ struct muster_command {
     const char *const *argv;
 
     /* If not NULL: each occurrence of this string in the arguments is replaced by the task's bytes. A task that holds a
-     * NUL then fails, group "bad-argument". */
+     * NUL, or is too long for an argument, then fails, group "bad-argument". */
     const char *replace;
 
     /* As in muster_worker_serve(). */
