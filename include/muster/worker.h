@@ -249,8 +249,9 @@ typedef void muster_event_fn(struct muster_worker *w, const struct muster_event 
 
 /*
  * How a handler has ended its process; borrowed until the callback returns. Redis has not counted it yet: if it does
- * not count, MUSTER_EVENT_UNCOUNTED follows for the same process. If what it has handed on is refused, it ends otherwise
- * (muster_worker_enqueue()), and MUSTER_EVENT_ENDED says how. A process whose handler never began ends unseen.
+ * not count, MUSTER_EVENT_UNCOUNTED follows for the same process; after MUSTER_EVENT_STOPPED neither comes. If what it
+ * has handed on is refused, it ends otherwise (muster_worker_enqueue()), and MUSTER_EVENT_ENDED says how. A process whose
+ * handler never began ends unseen.
  */
 struct muster_end {
     struct muster_process *process;
