@@ -43,10 +43,10 @@
  * callback has returned; a handler on a thread of the worker's must not call it.
  *
  * The library installs no signal handlers, and starts no threads except those asked for. It needs Linux 5.3 or later.
- * After a fork() a worker is the parent's. In the child the calls that make, run, serve, leave, post and fetch return
- * MUSTER_E_STATE, or nothing, and muster_worker_free() does nothing; no other call may be made with it, and none with
- * its processes. A program may call exit() while a worker has a thread: that waits for nobody, and says nothing to
- * Redis, so peers give back what the worker held when its ttl has passed.
+ * After a fork() a worker is the parent's, with its processes. In the child each call that the loop or Redis would
+ * have to hear of returns MUSTER_E_STATE, or nothing, and waits for nobody; muster_worker_stop() and
+ * muster_worker_free() do nothing. A program may call exit() while a worker has a thread: that waits for nobody, and
+ * says nothing to Redis, so peers give back what the worker held when its ttl has passed.
  *
  * What a program must not do
  *   - A handler or callback in C++ must not let an exception out: there is nobody to catch it, on the worker's threads
@@ -249,8 +249,9 @@ typedef void muster_event_fn(struct muster_worker *w, const struct muster_event 
 
 /*
  * How a handler has ended its process; borrowed until the callback returns. Redis has not counted it yet: if it does
- * not count, MUSTER_EVENT_UNCOUNTED follows for the same process. If what it has handed on is refused, it ends otherwise
- * (muster_worker_enqueue()), and MUSTER_EVENT_ENDED says how. A process whose handler never began ends unseen.
+ * not count, MUSTER_EVENT_UNCOUNTED follows for the same process; after MUSTER_EVENT_STOPPED neither comes. If what it
+ * has handed on is refused, it ends otherwise (muster_worker_enqueue()), and MUSTER_EVENT_ENDED says how. A process whose
+ * handler never began ends unseen.
  */
 struct muster_end {
     struct muster_process *process;
@@ -507,11 +508,11 @@ enum muster_on_stderr {
  * once. The child is left to exit when it wants to, and keeps its hand and its time limit until then; its exit status
  * and its output mean nothing any more.
  *
- * If the program cannot be executed when a task comes (it was removed, or its interpreter is missing), the task is
- * given back, and the worker stops with E_NOT_FOUND. If only the system lacks something at that moment (descriptors,
- * memory, processes), or somebody writes the program's file, the task or job is given back: that costs no retry, and does
- * not count for `max_tasks`. MUSTER_EVENT_REFUSED (E_NOMEM) tells what, once until a command begins again, and the worker
- * takes nothing for a second.
+ * If the program cannot be executed when a task comes (it was removed, its interpreter is missing, or its arguments and
+ * environment are too long for the system), the task is given back, and the worker stops with E_NOT_FOUND. If only the
+ * system lacks something at that moment (descriptors, memory, processes), or somebody writes the program's file, the task
+ * or job is given back: that costs no retry, and does not count for `max_tasks`. MUSTER_EVENT_REFUSED (E_NOMEM) tells
+ * what, once until a command begins again, and the worker takes nothing for a second.
  *
  * What children leave running in the background may hold the pipes of their results. These are bounded: if the program
  * may open too few files (ulimit -n), no command with a result begins until some have ended, as if the system lacked them.
@@ -531,7 +532,7 @@ struct muster_command {
     const char *const *argv;
 
     /* If not NULL: each occurrence of this string in the arguments is replaced by the task's bytes. A task that holds a
-     * NUL then fails, group "bad-argument". */
+     * NUL, or is too long for an argument, then fails, group "bad-argument". */
     const char *replace;
 
     /* As in muster_worker_serve(). */

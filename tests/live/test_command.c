@@ -186,6 +186,44 @@ static void a_program_that_cannot_be_executed_stops_the_worker_and_the_task_stay
     assert_int_equal(failed(s), 0);
 }
 
+/* The task has no part in it, with or without a place for it among the arguments. */
+static void an_environment_that_is_too_long_stops_the_worker_and_the_task_stays(void **state)
+{
+    struct scene *s = *state;
+    const char *const argv[] = {"true", "{}", NULL};
+    const size_t len = 256 * 1024;
+    char *text = malloc(len + 1);
+    memset(text, 'x', len);
+    text[len] = '\0';
+    assert_return_code(setenv("MUSTER_TEST_LONG", text, 1), 0);
+    free(text);
+    scene_enqueue(s, "q", "t");
+    for (size_t i = 0; i < 2; i++) {
+        struct muster_command command = {.size = sizeof command, .argv = argv, .replace = i ? "{}" : NULL};
+        struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = "w1", .ttl_ms = 600});
+        assert_ok(muster_worker_serve_command(w->worker, "q", &command));
+        stops_because(s, w, i + 1, "true cannot be run: Argument list too long");
+    }
+    assert_return_code(unsetenv("MUSTER_TEST_LONG"), 0);
+    assert_int_equal(failed(s), 0);
+}
+
+static void a_task_that_is_too_long_for_an_argument_fails_alone(void **state)
+{
+    struct scene *s = *state;
+    const size_t len = 256 * 1024;
+    char *data = malloc(len);
+    memset(data, 'x', len);
+    serve_shell(s, "exit 0", "{}", (struct muster_command){.replace = "{}"});
+    int err = muster_task_enqueue(s->client, "q", data, len, NULL);
+    free(data);
+    assert_ok(err);
+    scene_enqueue(s, "q", "t");
+    await_finished(s);
+    assert_int_equal(failed(s), 1);
+    assert_true(failed_list_names(s, "bad-argument"));
+}
+
 /* It costs the work nothing, whatever it is: a task, or a job without a retry. */
 static void a_program_that_is_being_written_is_tried_again(void **state)
 {
@@ -371,6 +409,8 @@ int main(int argc, char **argv)
         live_test(any_other_exit_status_fails_the_task_in_its_group),
         live_test(exit_75_retries_the_task_after_the_delay),
         live_test(a_program_that_cannot_be_executed_stops_the_worker_and_the_task_stays),
+        live_test(an_environment_that_is_too_long_stops_the_worker_and_the_task_stays),
+        live_test(a_task_that_is_too_long_for_an_argument_fails_alone),
         live_test(a_program_that_is_being_written_is_tried_again),
         live_test(a_program_that_is_not_there_is_not_served),
         live_test(the_child_of_a_job_knows_it_and_its_attempt),

@@ -3,8 +3,10 @@
  * What a worker tells its program of each end (option `on_end`): the outcome, why, how long it ran, and how long a job
  * had waited.
  */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "jobs.h"
 #include "live_worker.h"
@@ -136,6 +138,49 @@ static void a_job_that_was_handed_over_tells_its_wait_too(void **state)
     assert_in_range(ends.end[0].waited_ms, 0, SOON_MS);
 }
 
+static atomic_bool is_let_go;
+
+/* On a thread, or for as long as the test holds it. */
+static enum muster_outcome outlast(struct muster_process *p, void *arg)
+{
+    struct live_worker *w = arg;
+    journal_process(w->journal, JOURNAL_START, 0, p);
+    if (w->spec.more.threads == 0) {
+        live_worker_hold(w, p);
+        return MUSTER_LATER;
+    }
+    while (!atomic_load(&is_let_go))
+        usleep(1000);
+    return MUSTER_FINISH;
+}
+
+/* It does not count, and that is not told either: the program has heard that the worker has stopped. */
+static void an_end_that_comes_after_the_last_event_is_not_told(void **state)
+{
+    struct scene *s = *state;
+    for (int threads = 0; threads < 2; threads++) {
+        ends.n = 0;
+        atomic_store(&is_let_go, false);
+        struct live_worker *w =
+            live_worker_idle(s, &(struct worker_spec){.id = threads ? "w2" : "w1",
+                                                      .ttl_ms = HOUR_MS,
+                                                      .stubborn = true,
+                                                      .queues = {{"q", 0}},
+                                                      .handler = outlast,
+                                                      .more = {.on_end = note_end, .threads = threads}});
+        scene_enqueue(s, "q", "t");
+        scene_await_starts(s, (size_t)threads + 1);
+        live_worker_stop(s, w, 0);
+        atomic_store(&is_let_go, true);
+        if (threads == 0)
+            live_worker_end(w, MUSTER_FINISH);
+        live_worker_free(s, w); /* waits for the thread */
+        assert_int_equal(ends.n, 0);
+        assert_int_equal(scene_waiting(s, "q"), 1);
+        assert_ok(muster_queue_delete(s->client, "q", NULL, NULL));
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +189,7 @@ int main(int argc, char **argv)
         live_test(a_task_has_no_time_of_waiting),
         live_test(a_job_that_was_taken_tells_how_long_it_waited),
         live_test(a_job_that_was_handed_over_tells_its_wait_too),
+        live_test(an_end_that_comes_after_the_last_event_is_not_told),
     };
     return scene_run(tests, argc, argv);
 }

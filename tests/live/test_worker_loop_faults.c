@@ -430,6 +430,61 @@ static void what_is_left_out_is_counted_and_told(void **state)
     epoll_worker_free(e);
 }
 
+/* The loop's thread has come round so often since. */
+static void await_rounds(struct epoll_worker *e, int n)
+{
+    for (int i = 0; i < n; i++) {
+        atomic_bool is_round_over = false;
+        assert_ok(muster_worker_post(e->worker, note_posted, &is_round_over));
+        wait_until(is_true, &is_round_over, SOON_MS);
+    }
+}
+
+static uint64_t n_started(struct epoll_worker *e)
+{
+    struct muster_worker_stats stats = {.size = sizeof stats};
+    assert_ok(muster_worker_stats(e->worker, &stats));
+    return stats.started;
+}
+
+static bool has_filled_it(void *arg)
+{
+    return n_started(arg) >= MUSTER_UNREAD_MAX;
+}
+
+/* Longer than the way to Redis and back, so that the next ones lie ready when it returns. */
+static enum muster_outcome finish_slowly(struct muster_process *p, void *arg)
+{
+    (void)p, (void)arg;
+    usleep(100);
+    return MUSTER_FINISH;
+}
+
+/* Nobody fetches what is told of the ends of its handlers, wherever these run. */
+static void nothing_begins_while_too_much_is_unread(void **state)
+{
+    enum { TASKS = MUSTER_UNREAD_MAX + 5000, AT_ONCE = 200 };
+    struct scene *s = *state;
+    for (int threads = 0; threads <= 2; threads++) {
+        struct epoll_worker *e = epoll_worker_new(
+            s, &(struct epoll_spec){.hands = threads ? threads : 1, .prefetch = 100, .more.threads = threads});
+        scene_enqueue_n(s, "q", "t", TASKS);
+        assert_ok(muster_worker_serve(e->worker, "q", 0, finish_slowly, NULL));
+        wait_until(has_filled_it, e, 10 * SOON_MS);
+        uint64_t n = 0;
+        while (n != n_started(e)) {
+            n = n_started(e);
+            await_rounds(e, 50);
+        }
+        assert_in_range(n, MUSTER_UNREAD_MAX, MUSTER_UNREAD_MAX + AT_ONCE);
+        while (e->events[MUSTER_EVENT_ENDED] < TASKS)
+            epoll_worker_turn(e, 10);
+        assert_int_equal(e->events[MUSTER_EVENT_LEFT_OUT], 0);
+        epoll_worker_stop(e, -1);
+        epoll_worker_free(e);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -446,6 +501,7 @@ int main(int argc, char **argv)
         live_test(each_end_of_one_that_was_cancelled_is_told),
         live_test(answers_that_nobody_fetches_hold_up_no_task),
         live_test(what_is_left_out_is_counted_and_told),
+        live_test(nothing_begins_while_too_much_is_unread),
     };
     return scene_run_durable(tests, argc, argv);
 }

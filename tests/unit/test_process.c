@@ -5,9 +5,15 @@
  * The worker is never started: it is put into the state in which it serves, and nothing can be sent.
  */
 #include <event2/event.h>
+#include <muster/job.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "testing.h"
+#include "wait.h"
 #include "worker/worker.h"
 
 #define MANY 10000
@@ -529,6 +535,84 @@ static void a_worker_stops_once(void **state)
 
 #define process_test(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
+/* ---- in a child of fork() ---- */
+
+static void post_nothing(struct muster_worker *w, void *arg)
+{
+    (void)w, (void)arg;
+}
+
+/* All that would change something, with arguments that are good for the parent, and such as nobody takes. */
+static bool all_is_refused(struct muster_process *p)
+{
+    struct muster_worker *w = the.worker;
+    const struct muster_job_spec spec = {.size = sizeof spec}, none = {0};
+    const char *const argv[] = {"true", NULL};
+    const struct muster_command command = {.size = sizeof command, .argv = argv};
+    const int errors[] = {muster_worker_start(w),
+                          muster_worker_run(w),
+                          muster_worker_serve(w, "c", 0, note_running, NULL),
+                          muster_worker_serve(w, "", -1, NULL, NULL),
+                          muster_worker_serve_command(w, "c", &command),
+                          muster_worker_leave(w, "a"),
+                          muster_worker_leave(w, "nowhere"),
+                          muster_worker_post(w, post_nothing, NULL),
+                          muster_worker_post(w, NULL, NULL),
+                          muster_worker_set_pulse(w, 1000, post_nothing, NULL),
+                          muster_worker_set_pulse(w, -1, NULL, NULL),
+                          muster_worker_fd(w),
+                          muster_worker_enqueue(w, "a", "t", 1, NULL, NULL),
+                          muster_worker_enqueue(w, "", NULL, 1, NULL, NULL),
+                          muster_worker_put(w, "a", &spec, NULL, NULL),
+                          muster_worker_put(w, "a", &none, NULL, NULL),
+                          muster_process_progress(p, "note"),
+                          muster_process_set_data(p, "data", 4),
+                          muster_process_extend(p, 1000),
+                          muster_process_stay(p, 1000),
+                          muster_process_end(p, MUSTER_FINISH),
+                          muster_process_end_many(&p, 1, MUSTER_FINISH)};
+    for (size_t i = 0; i < N_OF(errors); i++)
+        if (errors[i] != MUSTER_E_STATE) {
+            dprintf(STDERR_FILENO, "call %zu is answered %d in the child\n", i, errors[i]);
+            return false;
+        }
+    return true;
+}
+
+/* NULL: all was refused. */
+static void *fork_and_call(void *process)
+{
+    int status = -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(SOON_MS / 1000);
+        _exit(all_is_refused(process) ? 0 : 1);
+    }
+    return waitpid(pid, &status, 0) == pid && status == 0 ? NULL : process;
+}
+
+/* Whichever thread forks, and whatever another one had locked just then. */
+static void a_child_of_fork_changes_nothing_and_waits_for_nobody(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    void *of_other = NULL;
+    struct muster_process *p = add(the.a, 1, PROCESS_READY);
+    dispatch_ready(the.worker);
+    assert_int_equal(the.n_running, 1);
+    pthread_mutex_lock(&the.worker->calls.lock);
+    pthread_mutex_lock(&the.worker->tell.lock);
+    void *of_loop = fork_and_call(p);
+    int err = pthread_create(&thread, NULL, fork_and_call, p);
+    pthread_join(thread, &of_other);
+    pthread_mutex_unlock(&the.worker->tell.lock);
+    pthread_mutex_unlock(&the.worker->calls.lock);
+    assert_int_equal(err, 0);
+    assert_null(of_loop);
+    assert_null(of_other);
+    assert_ok(muster_process_end(p, MUSTER_FINISH));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -557,6 +641,7 @@ int main(int argc, char **argv)
         process_test(burst_ends_only_after_a_look_at_the_dead),
         process_test(burst_ends_only_while_nothing_asks_for_a_take),
         process_test(a_worker_stops_once),
+        process_test(a_child_of_fork_changes_nothing_and_waits_for_nobody),
     };
     return testing_run(tests, NULL, NULL, argc, argv);
 }

@@ -26,12 +26,17 @@ static struct muster_process *first_ready(struct muster_worker *w)
     return NULL;
 }
 
+/* Nothing begins: the worker stops, or too much is unread, or for a moment the system lacks what commands need. */
+static bool is_held_back(const struct muster_worker *w)
+{
+    return w->state != WORKER_WORKING || w->is_free_due || w->round.is_held_back || lack_is_on(w);
+}
+
 static struct muster_process *next_to_start(struct muster_worker *w, int64_t now_us)
 {
     size_t n = process_count(w, HAS_HAND);
     bool has_hands = n < (size_t)w->hands;
-    if (w->state != WORKER_WORKING || w->is_free_due || w->round.is_held_back || lack_is_on(w) ||
-        process_allowed(w) <= n || (!has_hands && !w->outbox.is_there))
+    if (is_held_back(w) || process_allowed(w) <= n || (!has_hands && !w->outbox.is_there))
         return NULL;
     struct muster_process *p = first_ready(w);
     if (!p || (!has_hands && (p->is_suspect || p->served->executor != &executor_next)))
@@ -88,8 +93,8 @@ static bool start_ready(struct muster_worker *w)
  * the loop, and a suspect waits until nothing has begun. */
 static bool may_go_ahead(struct muster_worker *w)
 {
-    return w->threads && w->state == WORKER_WORKING && !w->is_free_due && w->max_tasks == 0 && w->limit_ms == 0 &&
-           w->suspects.n == 0 && !fence_is_closed(w, clock_us());
+    return w->threads && !is_held_back(w) && w->max_tasks == 0 && w->limit_ms == 0 && w->suspects.n == 0 &&
+           !fence_is_closed(w, clock_us());
 }
 
 bool dispatch_may_go_ahead(const struct muster_process *p)
@@ -101,8 +106,7 @@ bool dispatch_may_go_ahead(const struct muster_process *p)
 /* Does nothing speak against what the program may take at any time? */
 static bool may_be_offered(struct muster_worker *w)
 {
-    return w->outbox.is_there && w->state == WORKER_WORKING && !w->is_free_due && !w->round.is_held_back &&
-           !fence_is_closed(w, clock_us());
+    return w->outbox.is_there && !is_held_back(w) && !fence_is_closed(w, clock_us());
 }
 
 void dispatch_call_off(struct muster_worker *w)

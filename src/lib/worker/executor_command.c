@@ -130,7 +130,7 @@ static void not_begun(struct muster_process *p, int error)
 {
     char line[300], reason[100];
     const struct executor_command *command = p->served->command;
-    if (error == E2BIG) {
+    if (error == E2BIG && spawn_is_task_too_long(p, command->argv, command->replace)) {
         bad_argument(p, "the task is too long for an argument");
         return;
     }

@@ -149,6 +149,8 @@ int muster_process_set_next(struct muster_process *p, const char *next, int64_t 
 int muster_process_progress(struct muster_process *p, const char *note)
 {
     note = note ? note : "";
+    if (!worker_is_own(p->worker))
+        return MUSTER_E_STATE;
     if (strlen(note) > MUSTER_PROGRESS_MAX)
         return MUSTER_E_TOO_BIG;
     if (round_is_in_loop(p->worker)) {
@@ -164,7 +166,7 @@ int muster_process_progress(struct muster_process *p, const char *note)
 
 int muster_process_set_data(struct muster_process *p, const void *data, size_t len)
 {
-    if (!muster_process_job(p))
+    if (!muster_process_job(p) || !worker_is_own(p->worker))
         return MUSTER_E_STATE;
     if (len > MUSTER_TASK_MAX_DEFAULT)
         return MUSTER_E_TOO_BIG;
@@ -187,6 +189,8 @@ int muster_process_set_data(struct muster_process *p, const void *data, size_t l
 
 int muster_process_extend(struct muster_process *p, int64_t limit_ms)
 {
+    if (!worker_is_own(p->worker))
+        return MUSTER_E_STATE;
     if (limit_ms < 0 || limit_ms > SPAN_MAX_MS)
         return MUSTER_E_INVALID;
     if (!round_is_in_loop(p->worker)) {

@@ -59,6 +59,8 @@ static void add(struct batch *b, struct muster_process *p, enum muster_outcome o
 
 static int end_one(struct batch *b, struct muster_process *p, enum muster_outcome outcome)
 {
+    if (!worker_is_own(p->worker))
+        return MUSTER_E_STATE;
     if (round_is_in_loop(p->worker))
         return end_in_loop(p, outcome);
     if (atomic_exchange(&p->end_called, 1))

@@ -49,6 +49,8 @@ int muster_worker_enqueue(struct muster_worker *w, const char *queue, const void
                           void *arg)
 {
     const struct muster_bytes one = {task, len};
+    if (!worker_is_own(w))
+        return MUSTER_E_STATE;
     const char *why = muster_queue_check(queue);
     if (!why && !task && len > 0)
         why = "a task is NULL, and has a length";
@@ -80,6 +82,8 @@ int muster_worker_put(struct muster_worker *w, const char *queue, const struct m
 {
     struct muster_job_spec s;
     const char *why;
+    if (!worker_is_own(w))
+        return MUSTER_E_STATE;
     int err = check_put(queue, spec, &s, &why);
     if (err != MUSTER_OK)
         return tell_error_as(w, err, "%s", why);

@@ -44,6 +44,8 @@ static int set(struct muster_worker *w, const void *arg)
 
 int muster_worker_set_pulse(struct muster_worker *w, int64_t every_ms, muster_pulse_fn *fn, void *arg)
 {
+    if (!worker_is_own(w))
+        return MUSTER_E_STATE;
     if (every_ms < 0 || every_ms > PULSE_MAX_MS)
         return tell_error_as(w, MUSTER_E_INVALID, "every_ms is %lld; it must be 0 (no pulse) to %lld",
                              (long long)every_ms, (long long)PULSE_MAX_MS);

@@ -358,6 +358,8 @@ int64_t muster_process_move_ms(const struct muster_process *p)
 int muster_process_stay(struct muster_process *p, int64_t for_ms)
 {
     const int64_t year_ms = INT64_C(366) * 24 * 3600 * 1000;
+    if (!worker_is_own(p->worker))
+        return MUSTER_E_STATE;
     if (for_ms < 0 || for_ms > year_ms)
         return MUSTER_E_INVALID;
     if (round_is_in_loop(p->worker))

@@ -54,14 +54,14 @@ static char *replaced(const char *text, const char *what, const char *with, size
 }
 
 /* The task takes the place of the text `replace`. */
-static char **make_arguments(const struct muster_process *p, char *const *given, const char *replace)
+static char **make_arguments(struct muster_bytes task, char *const *given, const char *replace)
 {
     size_t n = 0;
     while (given[n])
         n++;
     char **argv = calloc(n + 1, sizeof *argv);
     for (size_t i = 0; argv && i < n; i++) {
-        argv[i] = replace ? replaced(given[i], replace, p->task, p->len) : strdup(given[i]);
+        argv[i] = replace ? replaced(given[i], replace, task.data, task.len) : strdup(given[i]);
         if (!argv[i]) {
             spawn_free_texts(argv);
             return NULL;
@@ -196,7 +196,7 @@ pid_t spawn_child(struct muster_process *p, const char *path, char *const *given
                   const struct spawn_output *output, volatile int *note)
 {
     int input = task_file(p);
-    char **argv = make_arguments(p, given, replace), **env = make_environment(p);
+    char **argv = make_arguments((struct muster_bytes){p->task, p->len}, given, replace), **env = make_environment(p);
     pid_t parent = getpid(), pid = -1;
     sigset_t all, before;
     sigfillset(&all);
@@ -217,4 +217,13 @@ pid_t spawn_child(struct muster_process *p, const char *path, char *const *given
     spawn_free_texts(env);
     errno = saved;
     return pid;
+}
+
+bool spawn_is_task_too_long(struct muster_process *p, char *const *given, const char *replace)
+{
+    char **argv = make_arguments((struct muster_bytes){"", 0}, given, replace), **env = make_environment(p);
+    bool is_task = replace && argv && env && fits_exec(argv, env);
+    spawn_free_texts(argv);
+    spawn_free_texts(env);
+    return is_task;
 }

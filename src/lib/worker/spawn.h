@@ -6,6 +6,7 @@
 #define SPAWN_H
 
 #include <muster/worker.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* Memory that is shared with one child: 0, or the errno with which it could not become its program. No exit status can
@@ -20,10 +21,13 @@ struct spawn_output {
 };
 
 /* Runs `path` with the arguments `argv`. In each argument the task replaces the text `replace`, unless that is NULL.
- * Returns the child's pid; or -1 with errno, which is E2BIG if the task is too long for an argument. The caller frees
+ * Returns the child's pid; or -1 with errno, which is E2BIG if all of it is too long for the kernel. The caller frees
  * the note once the child is gone. */
 pid_t spawn_child(struct muster_process *p, const char *path, char *const *argv, const char *replace,
                   const struct spawn_output *output, volatile int *note);
+
+/* It was too long: would it be short enough without the task's bytes? */
+bool spawn_is_task_too_long(struct muster_process *p, char *const *argv, const char *replace);
 
 /* Frees a list that ends with NULL, and its texts. NULL is allowed. */
 void spawn_free_texts(char **texts);

@@ -84,7 +84,7 @@ const char *muster_worker_error(const struct muster_worker *worker)
 }
 
 /* Its words may have a name or a refusal in them that somebody else has written. Handlers that were left running have
- * limits still: nobody hears of these after STOPPED. */
+ * limits still, and ends: nobody hears of these after STOPPED. */
 static void tell(struct muster_worker *w, const struct muster_event *e)
 {
     char text[TEXT_MAX];
@@ -140,7 +140,7 @@ void tell_end(struct muster_process *p, enum muster_outcome outcome)
         .ran_ms = (p->ended_us - p->began_us) / 1000,
         .by_command = p->is_ended,
     };
-    if (w->is_free_due)
+    if (w->is_free_due || w->tell.is_over)
         return;
     tell_enter(w);
     w->on_end(w, &end, w->arg);
