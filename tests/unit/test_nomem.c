@@ -473,6 +473,33 @@ static void processes(void **state)
     assert_survives(2, .attempt = set_failure);
 }
 
+/* ---- the last item ---- */
+
+static int stop_by_next(void)
+{
+    struct muster_worker *w;
+    struct muster_item item = {.size = sizeof item};
+    memory.is_spared = true;
+    assert_ok(muster_worker_new(
+        &w, &(struct muster_worker_options){.size = sizeof(struct muster_worker_options), .own_thread = 1}));
+    assert_return_code(muster_worker_fd(w), 0);
+    memory.is_spared = false;
+    tell_why(w, MUSTER_E_CONN, "no answer");
+    worker_stopped(w);
+    size_t n = muster_worker_next(w, &item, 1);
+    bool is_told = n == 1 && item.event == MUSTER_EVENT_STOPPED && item.err == MUSTER_E_CONN &&
+                   strcmp(item.text, "no answer") == 0;
+    muster_worker_free(w);
+    return is_told ? MUSTER_OK : MUSTER_E_STATE;
+}
+
+/* The program waits for it. */
+static void a_stop_is_told_without_memory(void **state)
+{
+    (void)state;
+    assert_survives(0, .attempt = stop_by_next, .can_do_without = true);
+}
+
 /* ---- wires, and what drives them ---- */
 
 #define HELLO "*4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n7.0.0\r\n"
@@ -672,6 +699,7 @@ int main(int argc, char **argv)
         nomem_test(workers_of_contexts),
         nomem_test(serving),
         nomem_test(processes),
+        nomem_test(a_stop_is_told_without_memory),
         nomem_test(wires),
     };
     return testing_run(tests, take_over, NULL, argc, argv);
