@@ -504,6 +504,7 @@ static void a_stop_is_told_without_memory(void **state)
 
 #define HELLO "*4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n7.0.0\r\n"
 #define LARGE 3000000
+#define SCRIPT 100000 /* beyond the first buffer */
 
 static void put(int fd, const char *text)
 {
@@ -608,13 +609,16 @@ static void on_answer(const struct redisReply *reply, void *arg)
     l->n_answers++;
     if (reply)
         event_base_loopbreak(l->base);
+    else
+        assert_false(link_is_up(l->link));
 }
 
 static void on_up(void *arg)
 {
     struct linked *l = arg;
     struct command c = COMMAND_EMPTY;
-    static const struct lua_script script = {.name = "s", .sha1 = "s", .body = (const unsigned char *)"b", .len = 1};
+    static const unsigned char body[SCRIPT];
+    static const struct lua_script script = {.name = "s", .sha1 = "s", .body = body, .len = sizeof body};
     command_words(&c, (const char *const[]){"EVALSHA", "0123456789012345678901234567890123456789", "0", NULL});
     c.script = &script;
     l->err = link_script(l->link, &c, on_answer, l);
