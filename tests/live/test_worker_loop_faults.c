@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <hiredis/async.h>
@@ -485,6 +486,64 @@ static void nothing_begins_while_too_much_is_unread(void **state)
     }
 }
 
+/* ---- what was called off ---- */
+
+static void assert_readable(struct epoll_worker *e)
+{
+    struct epoll_event event;
+    assert_int_equal(epoll_wait(e->epoll, &event, 1, SOON_MS), 1);
+}
+
+static bool is_told_to_stop(void *arg)
+{
+    const struct epoll_worker *e = arg;
+    return muster_process_stop_reason(e->accounts[0]->process) == MUSTER_STOP_CANCELLED;
+}
+
+static void cancel_the_first_one(struct scene *s, struct epoll_worker *e)
+{
+    assert_ok(muster_task_cancel(s->client, "q", "first", 5, NULL, NULL));
+    wait_on(NULL, is_told_to_stop, e, SOON_MS);
+}
+
+static bool was_refused(void *arg)
+{
+    const struct epoll_worker *e = arg;
+    struct muster_worker_stats stats = {.size = sizeof stats};
+    assert_ok(muster_worker_stats(e->worker, &stats));
+    return stats.refusals > 0;
+}
+
+static void hand_on_what_is_refused(struct scene *s, struct epoll_worker *e)
+{
+    raw_do(s->server->redis, "SET %s:queues:other x", s->prefix);
+    assert_ok(muster_worker_enqueue(e->worker, "other", "t", 1, NULL, NULL));
+    wait_on(NULL, was_refused, e, SOON_MS);
+    raw_do(s->server->redis, "DEL %s:queues:other", s->prefix);
+}
+
+/* Whoever decides about processes takes back what is offered. It is offered again, also if nothing else happens. */
+static void what_lies_ready_comes_whatever_becomes_of_another_one(void **state)
+{
+    struct scene *s = *state;
+    static void (*const happens[])(struct scene *, struct epoll_worker *) = {cancel_the_first_one,
+                                                                             hand_on_what_is_refused};
+    for (size_t i = 0; i < N_OF(happens); i++) {
+        struct epoll_worker *e = epoll_worker_idle(s, &(struct epoll_spec){.hands = 3, .ttl_ms = 60000});
+        scene_enqueue(s, "q", "first");
+        epoll_worker_await_held(e, 1);
+        while (epoll_worker_turn(e, 0) > 0)
+            ;
+        scene_enqueue(s, "q", "second");
+        assert_readable(e);
+        happens[i](s, e);
+        epoll_worker_await_held(e, 2);
+        epoll_worker_end_all(e, MUSTER_FINISH);
+        epoll_worker_stop(e, -1);
+        epoll_worker_free(e);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -502,6 +561,7 @@ int main(int argc, char **argv)
         live_test(answers_that_nobody_fetches_hold_up_no_task),
         live_test(what_is_left_out_is_counted_and_told),
         live_test(nothing_begins_while_too_much_is_unread),
+        live_test(what_lies_ready_comes_whatever_becomes_of_another_one),
     };
     return scene_run_durable(tests, argc, argv);
 }

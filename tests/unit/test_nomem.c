@@ -473,10 +473,38 @@ static void processes(void **state)
     assert_survives(2, .attempt = set_failure);
 }
 
+/* ---- the last item ---- */
+
+static int stop_by_next(void)
+{
+    struct muster_worker *w;
+    struct muster_item item = {.size = sizeof item};
+    memory.is_spared = true;
+    assert_ok(muster_worker_new(
+        &w, &(struct muster_worker_options){.size = sizeof(struct muster_worker_options), .own_thread = 1}));
+    assert_return_code(muster_worker_fd(w), 0);
+    memory.is_spared = false;
+    tell_why(w, MUSTER_E_CONN, "no answer");
+    worker_stopped(w);
+    size_t n = muster_worker_next(w, &item, 1);
+    bool is_told = n == 1 && item.event == MUSTER_EVENT_STOPPED && item.err == MUSTER_E_CONN &&
+                   strcmp(item.text, "no answer") == 0;
+    muster_worker_free(w);
+    return is_told ? MUSTER_OK : MUSTER_E_STATE;
+}
+
+/* The program waits for it. */
+static void a_stop_is_told_without_memory(void **state)
+{
+    (void)state;
+    assert_survives(0, .attempt = stop_by_next, .can_do_without = true);
+}
+
 /* ---- wires, and what drives them ---- */
 
 #define HELLO "*4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n7.0.0\r\n"
 #define LARGE 3000000
+#define SCRIPT 100000 /* beyond the first buffer */
 
 static void put(int fd, const char *text)
 {
@@ -581,13 +609,16 @@ static void on_answer(const struct redisReply *reply, void *arg)
     l->n_answers++;
     if (reply)
         event_base_loopbreak(l->base);
+    else
+        assert_false(link_is_up(l->link));
 }
 
 static void on_up(void *arg)
 {
     struct linked *l = arg;
     struct command c = COMMAND_EMPTY;
-    static const struct lua_script script = {.name = "s", .sha1 = "s", .body = (const unsigned char *)"b", .len = 1};
+    static const unsigned char body[SCRIPT];
+    static const struct lua_script script = {.name = "s", .sha1 = "s", .body = body, .len = sizeof body};
     command_words(&c, (const char *const[]){"EVALSHA", "0123456789012345678901234567890123456789", "0", NULL});
     c.script = &script;
     l->err = link_script(l->link, &c, on_answer, l);
@@ -672,6 +703,7 @@ int main(int argc, char **argv)
         nomem_test(workers_of_contexts),
         nomem_test(serving),
         nomem_test(processes),
+        nomem_test(a_stop_is_told_without_memory),
         nomem_test(wires),
     };
     return testing_run(tests, take_over, NULL, argc, argv);

@@ -281,6 +281,7 @@ void link_call_hear(struct link *l, const struct redisReply *reply)
         trace_line(TRACE_SCRIPT, "%s: Redis does not know it yet, sent with its body", call->script->name);
         if (send_with_body(l, call) == MUSTER_OK)
             return;
+        link_break(l, MUSTER_E_NOMEM, "out of memory"); /* who gets a NULL goes on with the next connection */
         reply = NULL;
     }
     l->is_alone = false;

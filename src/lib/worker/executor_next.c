@@ -4,9 +4,9 @@
  * own.
  *
  * Until then they are not begun: they lie offered in the outbox (outbox.c), have no hand and no time limit, and whoever
- * decides about processes that have not begun calls them off first. What was handed out begins for the loop when it
- * looks: once in a dispatch, up to the number of hands, because an end that frees the next one's hand may be on its
- * way; and all of it before anything is decided.
+ * decides about processes that have not begun calls them off first; the next round offers them again. What was handed
+ * out begins for the loop when it looks: once in a dispatch, up to the number of hands, because an end that frees the
+ * next one's hand may be on its way; and all of it before anything is decided.
  *
  * Others that are ready, for handlers or commands, keep their place among them: none of those that became ready later
  * is offered while one of them waits for a hand (dispatch.c). They count what is offered as if it had its hands
@@ -80,6 +80,7 @@ void executor_next_call_off(struct muster_worker *w)
     forget_offering(&w->outbox);
     while ((p = process_last(w, IS_OFFERED)) != NULL)
         process_call_back(p);
+    round_due(w); /* nothing else may come that offers them again, or invites */
 }
 
 bool executor_next_is_wanted(struct muster_worker *w)

@@ -103,7 +103,7 @@ static void tell_left_out(struct outbox *o)
     snprintf(line, sizeof line, "%" PRIu64 " events were left out: muster_worker_next() was not called in time",
              o->n_left_out);
     struct outbox_item *item =
-        outbox_item_of_event(&(struct muster_event){.type = MUSTER_EVENT_LEFT_OUT, .text = line});
+        outbox_item_of_event(&(struct muster_event){.type = MUSTER_EVENT_LEFT_OUT, .text = line}, NULL);
     if (!item)
         return;
     o->n_left_out = 0;
@@ -113,7 +113,7 @@ static void tell_left_out(struct outbox *o)
 void outbox_event(struct muster_worker *w, const struct muster_event *e)
 {
     struct outbox *o = &w->outbox;
-    struct outbox_item *item = outbox_item_of_event(e);
+    struct outbox_item *item = outbox_item_of_event(e, &o->stopped);
     if (e->process)
         e->process->has_items = true;
     pthread_mutex_lock(&o->lock);
@@ -375,7 +375,8 @@ int outbox_new(struct muster_worker *w)
     pthread_mutex_init(&o->lock, NULL);
     o->is_there = true;
     o->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return o->fd >= 0 ? MUSTER_OK : MUSTER_E_NOMEM;
+    o->stopped = outbox_item_for_stopped();
+    return o->fd >= 0 && o->stopped ? MUSTER_OK : MUSTER_E_NOMEM;
 }
 
 void outbox_free(struct muster_worker *w)
@@ -386,6 +387,7 @@ void outbox_free(struct muster_worker *w)
     o->is_there = false;
     outbox_item_free_all(o->lent);
     outbox_item_free_all(o->items);
+    free(o->stopped);
     pthread_mutex_destroy(&o->lock);
     if (o->fd >= 0)
         close(o->fd);

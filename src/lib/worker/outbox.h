@@ -41,6 +41,7 @@ struct outbox {
 
     /* The loop's: executor_next.c. */
     struct muster_process *offering, **offering_end; /* to be offered with the end of this dispatch */
+    struct outbox_item *stopped;                     /* kept for the last event, which a program waits for */
     int n_running;                                   /* of those that were handed out */
     bool is_inviting;                                /* it does not know of anybody who came */
 };

@@ -5,6 +5,7 @@
  */
 #include "worker/outbox_item.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,12 +65,34 @@ static struct outbox_item *of_process_event(const struct muster_event *e, struct
     return made;
 }
 
-struct outbox_item *outbox_item_of_event(const struct muster_event *e)
+struct outbox_item *outbox_item_for_stopped(void)
 {
-    struct outbox_item *made =
-        e->process
-            ? of_process_event(e, e->process)
-            : make(MUSTER_ITEM_EVENT, &(struct copied){.queue = e->queue, .text = e->text, .task = {e->task, e->len}});
+    struct outbox_item *made = malloc(sizeof *made + TELL_ERROR_SIZE);
+    if (made)
+        *made = (struct outbox_item){.bytes = sizeof *made + TELL_ERROR_SIZE, .item = {.type = MUSTER_ITEM_EVENT}};
+    return made;
+}
+
+/* The program waits for it, so it must not depend on memory that is there just then. */
+static struct outbox_item *of_stopped(const struct muster_event *e, struct outbox_item **stopped)
+{
+    struct outbox_item *made = *stopped;
+    *stopped = NULL;
+    snprintf(made->copies, TELL_ERROR_SIZE, "%s", e->text);
+    made->item.text = made->copies;
+    return made;
+}
+
+static struct outbox_item *of_other_event(const struct muster_event *e)
+{
+    return make(MUSTER_ITEM_EVENT, &(struct copied){.queue = e->queue, .text = e->text, .task = {e->task, e->len}});
+}
+
+struct outbox_item *outbox_item_of_event(const struct muster_event *e, struct outbox_item **stopped)
+{
+    struct outbox_item *made = e->type == MUSTER_EVENT_STOPPED ? of_stopped(e, stopped)
+                               : e->process                    ? of_process_event(e, e->process)
+                                                               : of_other_event(e);
     if (made) {
         made->item.event = (int)e->type;
         made->item.err = e->err;

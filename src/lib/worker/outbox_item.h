@@ -17,8 +17,9 @@ struct outbox_item {
     char copies[];
 };
 
-/* NULL: out of memory. */
-struct outbox_item *outbox_item_of_event(const struct muster_event *e);
+/* NULL: out of memory. That of MUSTER_EVENT_STOPPED is `*stopped`, which was made for it and is used up. */
+struct outbox_item *outbox_item_of_event(const struct muster_event *e, struct outbox_item **stopped);
+struct outbox_item *outbox_item_for_stopped(void);
 /* `job` may be NULL. Its `err` and `waiting` follow. */
 struct outbox_item *outbox_item_of_answer(const char *queue, const char *job, void *arg);
 /* It waits, and no longer: its process knows it meanwhile. Under the outbox's lock. */

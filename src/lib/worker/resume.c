@@ -121,6 +121,8 @@ void resume_try_again(struct muster_worker *w)
     if (!resume_is_under_way(w))
         return;
     w->resuming.is_refused = false;
+    if (w->resuming.stage == RESUME_READS_BACK && !w->readback.in_flight)
+        readback_ask(w); /* the count does not ask for it where nothing was taken up */
     round_due(w);
 }
 
