@@ -599,7 +599,8 @@ struct muster_job_filter {
 MUSTER_API int muster_job_list(struct muster_client *c, const struct muster_job_filter *f, muster_job_fn *fn,
                                void *arg) MUSTER_MUST_CHECK;
 
-/* How many jobs of a queue are in each state; all 0 if it does not exist. MUSTER_E_INVALID: the queue's name. */
+/* How many jobs of a queue are in each state; all 0 if it does not exist. MUSTER_E_INVALID: the queue's name;
+ * MUSTER_E_REDIS: a key of the queue has a wrong type. */
 MUSTER_API int muster_job_counts(struct muster_client *c, const char *queue,
                                  uint64_t counts[MUSTER_JOB_STATE_COUNT]) MUSTER_MUST_CHECK;
 
@@ -952,6 +953,7 @@ typedef int muster_setting_fn(const struct muster_setting *setting, void *arg);
  * Returns MUSTER_OK, or
  *   MUSTER_E_NOT_FOUND  there is no such setting
  *   MUSTER_E_INVALID    the queue, or a setting that only a queue can have, without a queue
+ *   MUSTER_E_REDIS      the key with the settings has a wrong type: nobody knows which count
  */
 MUSTER_API int muster_config_get(struct muster_client *c, const char *queue, const char *name, muster_setting_fn *fn,
                                  void *arg) MUSTER_MUST_CHECK;

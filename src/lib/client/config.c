@@ -109,7 +109,7 @@ int muster_config_get(struct muster_client *c, const char *queue, const char *na
     if (err == MUSTER_OK && queue)
         err = append_settings(c, KEY_QUEUE, queue);
     if (err == MUSTER_OK)
-        err = page_read_parts(c, queue ? queue : "settings", parts, queue ? 2 : 1);
+        err = page_read_alone(c, queue ? queue : "", parts, queue ? 2 : 1);
     if (err == MUSTER_OK)
         give_settings(queue, only, parts, fn, arg);
     redis_reply_free(parts[0]);
