@@ -920,7 +920,7 @@ MUSTER_API int muster_job_listen(struct muster_client *c, const char *queue, int
     X(broadcast, 0, 0, 1, 1, "1: publish worqr's announcements even when nobody listens through muster")           \
     X(fair, 0, 0, 1, 1, "1: the keys of jobs of equal priority take turns; jobs without a key are one key")        \
     X(keep_failed, 0, 0, 1000000000, 0, "how many entries a queue's failed list keeps, the newest; 0: all")        \
-    X(keep_failed_bytes, 0, 0, 1125899906842624, 0, "how many bytes a queue's failed list keeps; 0: all")          \
+    X(keep_failed_bytes, 0, 0, 999999999999999, 0, "how many bytes a queue's failed list keeps; 0: all")           \
     X(keep_failed_ms, 0, 0, 316224000000, 0, "how long a failed list keeps its entries, in ms; 0: for ever")       \
     X(keep_history, 100, 2, 10000, 0, "how many lines of a job's history are kept")                                \
     X(keep_jobs, 50000, 0, 10000000, 0, "how many complete jobs of a queue are kept; 0: none")                     \

@@ -29,6 +29,11 @@ static const struct setting settings[] = {
 /* A Lua number holds this many digits exactly. */
 #define DIGITS_MAX 15
 
+#define SETTING_FITS(name, fallback, least, most, of_queue, what) \
+    _Static_assert(sizeof #most - 1 <= DIGITS_MAX, "each value of " #name " that is allowed counts");
+MUSTER_SETTINGS(SETTING_FITS)
+#undef SETTING_FITS
+
 static int find_setting(struct muster_client *c, const char *queue, const char *name, const struct setting **out)
 {
     *out = NULL;
