@@ -175,8 +175,9 @@ static void complete_jobs_are_kept_for_a_time(void **state)
 {
     struct scene *s = *state;
     run(s, "q", "a");
+    const int64_t since_ms = job_look(s, "a").since_ms;
     set(s, "q", "keep_jobs_ms", 20);
-    await_server_ms(s, job_look(s, "a").since_ms + 21);
+    await_server_ms(s, since_ms + 21);
     set(s, "r", "keep_jobs_ms", 0);
     run(s, "q", "b");
     assert_false(job_is_there(s, "a"));
