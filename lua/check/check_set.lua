@@ -37,13 +37,15 @@ local function remove_fields(fields)
   end
 end
 
--- A job goes back to where it waited: its id is no task.
+-- A job goes back to where it waited: its id is no task. Where that has a wrong type, the next check finds it in no
+-- hands.
 local function give_back_job(field)
   local job, kind = Jobs.read(P, redis.call('HGET', set, field)), unmark(P, worker, token_of(field))
+  local is_mine = job and is_here(job, field) and Jobs.are_sound(P, queue)
   remove_fields({field})
-  if job and is_here(job, field) and kind then
+  if is_mine and kind then
     Jobs.cancel(P, job, worker)
-  elseif job and is_here(job, field) then
+  elseif is_mine then
     Jobs.give_back(P, job, 'given-back')
   end
 end
