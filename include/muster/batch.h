@@ -178,7 +178,7 @@ typedef int muster_batch_fn(const struct muster_batch *batch, void *arg);
  * Returns MUSTER_OK, or
  *   MUSTER_E_NOT_FOUND  there is no such batch (any more)
  *   MUSTER_E_INVALID    the id; nothing was sent
- *   MUSTER_E_REDIS      its record cannot be read
+ *   MUSTER_E_REDIS      its record cannot be read, or the list that says when it is closed
  */
 MUSTER_API int muster_batch_get(struct muster_client *c, const char *id, muster_batch_fn *fn,
                                 void *arg) MUSTER_MUST_CHECK;

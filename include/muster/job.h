@@ -599,7 +599,8 @@ struct muster_job_filter {
 MUSTER_API int muster_job_list(struct muster_client *c, const struct muster_job_filter *f, muster_job_fn *fn,
                                void *arg) MUSTER_MUST_CHECK;
 
-/* How many jobs of a queue are in each state; all 0 if it does not exist. MUSTER_E_INVALID: the queue's name. */
+/* How many jobs of a queue are in each state; all 0 if it does not exist. MUSTER_E_INVALID: the queue's name;
+ * MUSTER_E_REDIS: a key of the queue has a wrong type. */
 MUSTER_API int muster_job_counts(struct muster_client *c, const char *queue,
                                  uint64_t counts[MUSTER_JOB_STATE_COUNT]) MUSTER_MUST_CHECK;
 
@@ -919,7 +920,7 @@ MUSTER_API int muster_job_listen(struct muster_client *c, const char *queue, int
     X(broadcast, 0, 0, 1, 1, "1: publish worqr's announcements even when nobody listens through muster")           \
     X(fair, 0, 0, 1, 1, "1: the keys of jobs of equal priority take turns; jobs without a key are one key")        \
     X(keep_failed, 0, 0, 1000000000, 0, "how many entries a queue's failed list keeps, the newest; 0: all")        \
-    X(keep_failed_bytes, 0, 0, 1125899906842624, 0, "how many bytes a queue's failed list keeps; 0: all")          \
+    X(keep_failed_bytes, 0, 0, 999999999999999, 0, "how many bytes a queue's failed list keeps; 0: all")           \
     X(keep_failed_ms, 0, 0, 316224000000, 0, "how long a failed list keeps its entries, in ms; 0: for ever")       \
     X(keep_history, 100, 2, 10000, 0, "how many lines of a job's history are kept")                                \
     X(keep_jobs, 50000, 0, 10000000, 0, "how many complete jobs of a queue are kept; 0: none")                     \
@@ -952,6 +953,7 @@ typedef int muster_setting_fn(const struct muster_setting *setting, void *arg);
  * Returns MUSTER_OK, or
  *   MUSTER_E_NOT_FOUND  there is no such setting
  *   MUSTER_E_INVALID    the queue, or a setting that only a queue can have, without a queue
+ *   MUSTER_E_REDIS      the key with the settings has a wrong type: nobody knows which count
  */
 MUSTER_API int muster_config_get(struct muster_client *c, const char *queue, const char *name, muster_setting_fn *fn,
                                  void *arg) MUSTER_MUST_CHECK;

@@ -177,11 +177,11 @@ local function look_at_end(batch)
       return 'ended it'
     end)
   end
-  for _, which in ipairs({'failure', 'end', 'complete'}) do
+  for _, which in ipairs(batches.FOLLOWERS) do
     if batches.owes(batch, which) and not redis.call('ZSCORE', P .. 'ended', 'b' .. id) then
       note_find(check, key, 'has not put the job that follows its ' .. which, function()
         batches.put_owed(P, batch)
-        return 'put it'
+        return batches.owes(batch, which) and 'noted it' or 'put it'
       end)
     end
   end

@@ -19,14 +19,50 @@ local P, worker, queue = KEYS[1], ARGV[2], ARGV[3]
 local check = new_check(P, ARGV[1])
 local set = P .. 'processing:' .. worker .. ':' .. queue
 
--- Gives back the tasks of fields that are no tokens.
+-- Is the job in these hands under this field, by its record?
+local function is_here(job, field)
+  return job.state == 'running' and job.queue == queue and job.worker == worker and 'j' .. (job.token or '') == field
+end
+
+-- Removes jobs that are not in these hands. Nothing is lost: only their ids are here.
+local function remove_fields(fields)
+  for _, field in ipairs(fields) do
+    unmark(P, worker, token_of(field))
+    redis.call('HDEL', set, field)
+    try('ZREM', P .. 'leases:' .. queue, field)
+    local token = token_of(field)
+    if worker == LEASE then
+      --- @inline "forget_holder"
+    end
+  end
+end
+
+-- A job goes back to where it waited: its id is no task. Where that has a wrong type, the next check finds it in no
+-- hands.
+local function give_back_job(field)
+  local job, kind = Jobs.read(P, redis.call('HGET', set, field)), unmark(P, worker, token_of(field))
+  local is_mine = job and is_here(job, field) and Jobs.are_sound(P, queue)
+  remove_fields({field})
+  if is_mine and kind then
+    Jobs.cancel(P, job, worker)
+  elseif is_mine then
+    Jobs.give_back(P, job, 'given-back')
+  end
+end
+
+-- Gives back the tasks and jobs of fields that are no tokens.
 local function give_back_fields(fields)
   local cancelled = 0
   for from = 1, #fields, CHUNK do
     local chunk, tasks = {unpack(fields, from, math.min(from + CHUNK - 1, #fields))}, {}
     for _, field in ipairs(chunk) do
-      local kind = unmark(P, worker, field)
-      tasks[#tasks + 1] = not kind and redis.call('HGET', set, field) or nil
+      local is_job = is_job_field(field)
+      local kind = not is_job and unmark(P, worker, field)
+      if is_job then
+        give_back_job(field)
+      elseif not kind then
+        tasks[#tasks + 1] = redis.call('HGET', set, field)
+      end
       cancelled = cancelled + (kind == CANCELLED and 1 or 0)
     end
     if #tasks > 0 then
@@ -52,19 +88,6 @@ local function count_again()
   set_running(P, queue, count_running(P, queue))
   hand_over_waiting(P, queue)
   hand_over_jobs(P)
-end
-
--- Removes jobs that are not in these hands. Nothing is lost: only their ids are here.
-local function remove_fields(fields)
-  for _, field in ipairs(fields) do
-    unmark(P, worker, token_of(field))
-    redis.call('HDEL', set, field)
-    try('ZREM', P .. 'leases:' .. queue, field)
-    local token = token_of(field)
-    if worker == LEASE then
-      --- @inline "forget_holder"
-    end
-  end
 end
 
 -- A find, repaired by get_rid(), unless a key has a wrong type.
@@ -93,8 +116,7 @@ local function is_stray(field)
   if try('HGET', P .. 'marks:' .. worker, token_of(field)) == CANCELLED then
     return false
   end
-  return job == false or (job and not (job.state == 'running' and job.queue == queue and job.worker == worker
-    and 'j' .. (job.token or '') == field))
+  return job == false or (job and not is_here(job, field))
 end
 
 local BACK = 'given back to the front of the queue'

@@ -195,6 +195,26 @@ static void an_id_is_not_free_before_what_follows_its_batch_is_put(void **state)
     close_batch(s, "b");
 }
 
+/* What is noted for later is not said to be there. */
+static void a_check_puts_what_follows_or_says_that_it_has_only_noted_it(void **state)
+{
+    static const char is_owed[] = "has not put the job that follows its end";
+    struct scene *s = *state;
+    open_batch(s, "b", "");
+    raw_do(s->server->redis, "SET %s:scheduled:f text", s->prefix);
+    close_batch(s, "b");
+    for (int is_damaged = 1; is_damaged >= 0; is_damaged--) {
+        raw_do(s->server->redis, "ZREM %s:ended bb", s->prefix);
+        const struct checked c = checked_repair(s);
+        assert_non_null(strstr(c.what, is_owed));
+        assert_true(is_damaged == !strstr(c.what, ": put it"));
+        assert_true(is_damaged == !!strstr(c.what, ": noted it"));
+        assert_followers(s, is_damaged ? "" : "b-end b-complete ");
+        raw_do(s->server->redis, "DEL %s:scheduled:f", s->prefix);
+    }
+    checked_assert_clean(s);
+}
+
 /* ---- who may come ---- */
 
 static void nobody_joins_a_batch_that_is_not_open(void **state)
@@ -791,6 +811,7 @@ int main(int argc, char **argv)
         batch_test(a_member_that_goes_on_or_is_retried_has_not_ended),
         batch_test(members_that_are_cancelled_or_deleted_have_ended),
         batch_test(an_id_is_not_free_before_what_follows_its_batch_is_put),
+        batch_test(a_check_puts_what_follows_or_says_that_it_has_only_noted_it),
         batch_test(nobody_joins_a_batch_that_is_not_open),
         batch_test(an_id_may_be_used_again_and_old_members_stay_outside),
         batch_test(a_failed_job_keeps_the_id_that_a_follower_would_have),

@@ -442,6 +442,25 @@ static void what_was_put_aside_as_broken_stays(void **state)
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:failed:q", s->prefix), 1);
 }
 
+/* "wait" waits elsewhere, and "run" is there by its record. */
+static void a_job_under_a_field_that_is_no_token_is_not_made_a_task(void **state)
+{
+    struct scene *s = *state;
+    furnish(s);
+    char *jobs = all_jobs(s);
+    damage_plant(s, "call('HDEL', P .. 'processing:w:q', 'j' .. call('HGET', P .. 'job:run', 'token'))\n"
+                    "call('HSET', P .. 'job:run', 'token', 'vvvvvvvvvvv')\n"
+                    "call('HSET', P .. 'processing:w:q', 'jvvvvvvvvvvv', 'run', 'jvvvvvvvvvvu', 'wait')");
+    struct checked found = checked_repair(s);
+    assert_string_equal(found.keys, "processing:w:q ");
+    assert_int_equal(found.n_repaired, 1);
+    checked_assert_clean(s);
+    assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), 0);
+    assert_int_equal(raw_int(s->server->redis, "HLEN %s:processing:w:q", s->prefix), 2); /* "cut", and "run" again */
+    assert_state(s, "wait", "waiting");
+    damage_assert_same(&house, jobs, all_jobs(s));
+}
+
 static void five_thousand_jobs_are_looked_at_in_small_steps(void **state)
 {
     struct scene *s = *state;
@@ -513,6 +532,7 @@ int main(int argc, char **argv)
         job_test(a_full_redis_is_put_right_too),
         job_test(a_record_that_cannot_be_read_is_left_to_people),
         job_test(what_was_put_aside_as_broken_stays),
+        job_test(a_job_under_a_field_that_is_no_token_is_not_made_a_task),
         job_test(five_thousand_jobs_are_looked_at_in_small_steps),
         job_test(one_key_of_a_wrong_type_does_not_end_a_check),
     };

@@ -66,6 +66,42 @@ static void a_setting_is_the_queues_own_the_namespaces_or_the_default(void **sta
     assert_settings(s, "q", "keep_jobs", "keep_jobs=50000/default ");
 }
 
+static int note_value(const struct muster_setting *row, void *arg)
+{
+    assert_string_equal(row->from, "queue");
+    *(int64_t *)arg = row->value;
+    return 0;
+}
+
+static int refuse_damage(const struct muster_damage *d, void *arg)
+{
+    (void)arg;
+    fail_msg("%s %s", d->key, d->what);
+    return 0;
+}
+
+static void each_value_that_is_allowed_counts(void **state)
+{
+    struct scene *s = *state;
+    static const struct {
+        const char *name;
+        int64_t bounds[2];
+    } settings[] = {
+#define SETTING(name, fallback, least, most, of_queue, what) {#name, {least, most}},
+        MUSTER_SETTINGS(SETTING)
+#undef SETTING
+    };
+    for (size_t bound = 0; bound < 2; bound++) {
+        for (size_t i = 0; i < N_OF(settings); i++) {
+            int64_t value = -1;
+            set(s, "q", settings[i].name, settings[i].bounds[bound]);
+            assert_ok(muster_config_get(s->client, "q", settings[i].name, note_value, &value));
+            assert_int_equal(value, settings[i].bounds[bound]);
+        }
+        assert_ok(muster_client_check(s->client, 0, refuse_damage, NULL));
+    }
+}
+
 static void what_cannot_be_set_is_refused(void **state)
 {
     struct scene *s = *state;
@@ -139,8 +175,9 @@ static void complete_jobs_are_kept_for_a_time(void **state)
 {
     struct scene *s = *state;
     run(s, "q", "a");
+    const int64_t since_ms = job_look(s, "a").since_ms;
     set(s, "q", "keep_jobs_ms", 20);
-    await_server_ms(s, job_look(s, "a").since_ms + 21);
+    await_server_ms(s, since_ms + 21);
     set(s, "r", "keep_jobs_ms", 0);
     run(s, "q", "b");
     assert_false(job_is_there(s, "a"));
@@ -383,6 +420,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(a_setting_is_the_queues_own_the_namespaces_or_the_default),
+        live_test(each_value_that_is_allowed_counts),
         live_test(what_cannot_be_set_is_refused),
         live_test(a_value_that_is_no_number_counts_for_nothing),
         live_test(at_most_max_running_are_in_work),

@@ -22,6 +22,7 @@ local FOLLOWERS_MAX = 100
 local followers_left = FOLLOWERS_MAX
 -- In the order in which they are put.
 local FOLLOWERS = {'failure', 'end', 'complete'}
+Batches.FOLLOWERS = FOLLOWERS
 -- All but the followers' data, which may be large.
 local RECORD = {'place', 'state', 'ttl', 'depth', 'batch', 'members', 'complete', 'failed', 'cancelled', 'gone',
   'first', 'cancel', 'from', 'how', 'on_failure', 'on_end', 'on_complete', 'put_failure', 'put_end', 'put_complete'}

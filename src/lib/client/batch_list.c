@@ -146,15 +146,16 @@ static int append_row(struct muster_client *c, const char *id)
 }
 
 /* MUSTER_OK; E_NOT_FOUND; E_REDIS for a record that cannot be read; or what else fails. */
-static int read_row(struct muster_client *c, const char *id, muster_batch_fn *fn, void *arg, bool *stop)
+static int read_row(struct muster_client *c, const char *id, page_read_fn *read, muster_batch_fn *fn, void *arg,
+                    bool *stop)
 {
     struct redisReply *parts[2] = {NULL, NULL};
     struct muster_batch batch;
-    int err = page_read_parts(c, id, parts, 2);
+    int err = read(c, id, parts, 2);
     if (err == MUSTER_OK && is_absent(parts[0]))
         err = MUSTER_E_NOT_FOUND;
-    if (err == MUSTER_OK)
-        err = read_record(&batch, id, parts[0], parts[1]);
+    if (err == MUSTER_OK && (err = read_record(&batch, id, parts[0], parts[1])) != MUSTER_OK)
+        redis_error_set(c->redis, "the record of the batch '%s' cannot be read: another program wrote it", id);
     if (err == MUSTER_OK && !*stop)
         *stop = fn(&batch, arg) != 0;
     redis_reply_free(parts[0]);
@@ -170,11 +171,9 @@ int muster_batch_get(struct muster_client *c, const char *id, muster_batch_fn *f
     const char *why = muster_batch_id_check(id);
     int err = why ? client_refuse(c, why) : append_row(c, id);
     if (err == MUSTER_OK) {
-        err = read_row(c, id, fn, arg, &stop);
+        err = read_row(c, id, page_read_alone, fn, arg, &stop);
         if (err == MUSTER_E_NOT_FOUND)
             redis_error_set(c->redis, "there is no batch '%s' (any more)", id);
-        if (err == MUSTER_E_REDIS)
-            redis_error_set(c->redis, "the record of the batch '%s' cannot be read: another program wrote it", id);
     }
     return err;
 }
@@ -195,7 +194,7 @@ static int list_page(struct muster_client *c, const char *const *ids, size_t n, 
     if (err != MUSTER_OK)
         return err;
     for (size_t i = 0; i < n; i++) {
-        int read = read_row(c, ids[i], l->fn, l->arg, &l->stop);
+        int read = read_row(c, ids[i], page_read_parts, l->fn, l->arg, &l->stop);
         if (read == MUSTER_E_REDIS)
             log_line(MUSTER_LOG_WARN, "the record of the batch '%s' cannot be read", ids[i]);
         else if (read != MUSTER_E_NOT_FOUND && err == MUSTER_OK)

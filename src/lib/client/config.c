@@ -29,6 +29,11 @@ static const struct setting settings[] = {
 /* A Lua number holds this many digits exactly. */
 #define DIGITS_MAX 15
 
+#define SETTING_FITS(name, fallback, least, most, of_queue, what) \
+    _Static_assert(sizeof #most - 1 <= DIGITS_MAX, "each value of " #name " that is allowed counts");
+MUSTER_SETTINGS(SETTING_FITS)
+#undef SETTING_FITS
+
 static int find_setting(struct muster_client *c, const char *queue, const char *name, const struct setting **out)
 {
     *out = NULL;
@@ -109,7 +114,7 @@ int muster_config_get(struct muster_client *c, const char *queue, const char *na
     if (err == MUSTER_OK && queue)
         err = append_settings(c, KEY_QUEUE, queue);
     if (err == MUSTER_OK)
-        err = page_read_parts(c, queue ? queue : "settings", parts, queue ? 2 : 1);
+        err = page_read_alone(c, queue ? queue : "", parts, queue ? 2 : 1);
     if (err == MUSTER_OK)
         give_settings(queue, only, parts, fn, arg);
     redis_reply_free(parts[0]);

@@ -81,8 +81,11 @@ static void add_job(struct muster_client *c, struct command *command, const char
 static void take_job(const char *id, struct redisReply *all, size_t i, struct redisReply **reply)
 {
     *reply = reply_take(all, i);
-    if (reply_kind(*reply) != REPLY_LIST)
-        log_line(MUSTER_LOG_WARN, "%s: the record of this job has a wrong type", id);
+    if (reply_kind(*reply) == REPLY_LIST)
+        return;
+    log_line(MUSTER_LOG_WARN, "%s: the record of this job has a wrong type", id);
+    redis_reply_free(*reply);
+    *reply = NULL;
 }
 
 static int ask_whole(struct muster_client *c, const char *const *ids, size_t n, const char *const *fields,

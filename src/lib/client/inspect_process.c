@@ -58,12 +58,13 @@ static struct muster_bytes token_of_field(const struct redisReply *set, size_t i
     return (struct muster_bytes){(const char *)field.data + skip, field.len - skip};
 }
 
-/* The bytes of a process. A cancelled job is gone, and its id may be another job's: then there are none. */
+/* The bytes of a process. A cancelled job is gone, and its id may be another job's; or its record cannot be read: then there
+ * are none. */
 static struct muster_bytes task_of(const struct process_page *page, size_t i, struct muster_bytes token,
                                    uint64_t *whole)
 {
     const struct redisReply *job = page->jobs[i];
-    if (!job)
+    if (!job_of_field(page->set, i))
         return reply_head(reply_at(page->set, 2 * i + 1), whole);
     struct muster_bytes own = reply_bytes(reply_at(job, 2));
     bool is_own = own.len == token.len && memcmp(own.data, token.data, own.len) == 0;

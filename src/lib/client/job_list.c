@@ -227,10 +227,11 @@ static int append_counts(struct muster_client *c, const char *queue)
     return err;
 }
 
-static int read_counts(struct muster_client *c, const char *queue, uint64_t counts[MUSTER_JOB_STATE_COUNT])
+static int read_counts(struct muster_client *c, const char *queue, uint64_t counts[MUSTER_JOB_STATE_COUNT],
+                       page_read_fn *read)
 {
     struct redisReply *parts[MUSTER_JOB_STATE_COUNT] = {NULL};
-    int err = page_read_parts(c, queue, parts, MUSTER_JOB_STATE_COUNT);
+    int err = read(c, queue, parts, MUSTER_JOB_STATE_COUNT);
     for (int i = 0; i < MUSTER_JOB_STATE_COUNT; i++) {
         long long n = reply_number(parts[i], 0);
         counts[i] = n > 0 ? (uint64_t)n : 0;
@@ -245,7 +246,7 @@ int muster_job_counts(struct muster_client *c, const char *queue, uint64_t count
     int err = client_check_queue(c, queue);
     if (err == MUSTER_OK)
         err = append_counts(c, queue);
-    return err == MUSTER_OK ? read_counts(c, queue, counts) : err;
+    return err == MUSTER_OK ? read_counts(c, queue, counts, page_read_alone) : err;
 }
 
 struct counting {
@@ -264,7 +265,7 @@ static int count_queues(struct muster_client *c, const char *const *queues, size
     if (err != MUSTER_OK)
         return err;
     for (size_t i = 0; i < n && err == MUSTER_OK; i++)
-        err = read_counts(c, queues[i], counts[i]);
+        err = read_counts(c, queues[i], counts[i], page_read_parts);
     for (size_t i = 0; i < n && err == MUSTER_OK && !*stop; i++)
         *stop = counting->fn(queues[i], counts[i], counting->arg) != 0;
     return err;

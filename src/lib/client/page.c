@@ -100,6 +100,15 @@ int page_read_parts(struct muster_client *c, const char *row, struct redisReply 
     return err;
 }
 
+int page_read_alone(struct muster_client *c, const char *row, struct redisReply **replies, size_t n)
+{
+    int err = MUSTER_OK;
+    (void)row;
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++)
+        err = redis_read(c->redis, &replies[i]);
+    return err;
+}
+
 /* ---- members ---- */
 
 static bool are_same(const struct redisReply *a, const struct redisReply *b)

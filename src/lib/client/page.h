@@ -42,9 +42,11 @@ int page_each_page(struct muster_client *c, enum key zset, page_members_fn *fn, 
 typedef int page_member_fn(struct muster_client *c, const char *member, void *arg, bool *stop);
 int page_each_member(struct muster_client *c, enum key zset, page_member_fn *fn, void *arg);
 
-/* Read n answers of what was appended for one row. A refused one (of a damaged key) is only written to the log, and
- * stays NULL. After another failure the rest is not read: the next call drops it. */
-int page_read_parts(struct muster_client *c, const char *row, struct redisReply **replies, size_t n);
+/* Read n answers of what was appended for one row. After a failure the rest is not read: the next call drops it. Of a list,
+ * a refused answer (of a damaged key) is only written to the log, and stays NULL; of what was asked for alone it is an
+ * error: what is left would look like the whole. */
+typedef int page_read_fn(struct muster_client *c, const char *row, struct redisReply **replies, size_t n);
+page_read_fn page_read_parts, page_read_alone;
 
 /* The queue that field i of a worker's record names. NULL: it names none, or one that the worker has left. */
 const char *page_queue_field(const struct redisReply *record, size_t i);

@@ -61,7 +61,7 @@ static int append_first(struct muster_client *c, const char *name)
     return err == MUSTER_OK ? waiting_append(c, name) : err;
 }
 
-static int ask_first(struct muster_client *c, struct queue_row *rows, size_t n, queue_row_read_fn *read)
+static int ask_first(struct muster_client *c, struct queue_row *rows, size_t n, page_read_fn *read)
 {
     int64_t began_ms = 0, ended_ms = 0;
     int err = append_time(c);
@@ -163,7 +163,7 @@ static int append_others(struct muster_client *c, const struct queue_row *r)
     return err;
 }
 
-static int ask_rest(struct muster_client *c, struct queue_row *rows, size_t n, queue_row_read_fn *read)
+static int ask_rest(struct muster_client *c, struct queue_row *rows, size_t n, page_read_fn *read)
 {
     int err = MUSTER_OK;
     for (size_t i = 0; i < n && err == MUSTER_OK; i++)
@@ -346,8 +346,7 @@ static void free_row(struct queue_row *r)
     free_replies(&r->returned, 1);
 }
 
-int queue_row_read(struct muster_client *c, struct queue_row *rows, size_t n, int64_t max_age_ms,
-                   queue_row_read_fn *read)
+int queue_row_read(struct muster_client *c, struct queue_row *rows, size_t n, int64_t max_age_ms, page_read_fn *read)
 {
     int err = n > 0 ? ask_first(c, rows, n, read) : MUSTER_OK;
     for (size_t i = 0; i < n && err == MUSTER_OK; i++) {

@@ -5,7 +5,7 @@
 #ifndef QUEUE_ROW_H
 #define QUEUE_ROW_H
 
-#include "client/client.h"
+#include "client/page.h"
 #include "client/waiting.h"
 
 /* What tells that something has come or gone, and what else there is. */
@@ -35,12 +35,8 @@ struct queue_row {
     bool is_known;                         /* the rest is as it was */
 };
 
-/* Read n answers of what was appended for one row. */
-typedef int queue_row_read_fn(struct muster_client *c, const char *row, struct redisReply **replies, size_t n);
-
 /* Fill in `info` of n rows, in two round trips. The rest of a row is remembered for `max_age_ms` as long as nothing
  * comes or goes; 0: it is asked for. Rows that were read free themselves; after an error, `info` is not set. */
-int queue_row_read(struct muster_client *c, struct queue_row *rows, size_t n, int64_t max_age_ms,
-                   queue_row_read_fn *read);
+int queue_row_read(struct muster_client *c, struct queue_row *rows, size_t n, int64_t max_age_ms, page_read_fn *read);
 
 #endif

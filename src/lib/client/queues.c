@@ -10,16 +10,6 @@
 #include "client/page.h"
 #include "client/queue_row.h"
 
-/* A damaged key costs its figures of a row in a list, but is an error for one that was asked for alone. */
-static int read_strictly(struct muster_client *c, const char *row, struct redisReply **replies, size_t n)
-{
-    int err = MUSTER_OK;
-    (void)row;
-    for (size_t i = 0; i < n && err == MUSTER_OK; i++)
-        err = redis_read(c->redis, &replies[i]);
-    return err;
-}
-
 static bool is_anything_there(const struct muster_queue_info *q)
 {
     return q->waiting + q->running + q->delayed + q->depends + q->recurring + q->complete + q->failed + q->idle +
@@ -43,7 +33,7 @@ int muster_queue_get(struct muster_client *c, const char *queue, struct muster_q
     bool is_named = reply_kind(named) == REPLY_TEXT;
     redis_reply_free(named);
     if (err == MUSTER_OK)
-        err = queue_row_read(c, &row, 1, 0, read_strictly);
+        err = queue_row_read(c, &row, 1, 0, page_read_alone);
     if (err != MUSTER_OK)
         return err;
     *info = row.info;

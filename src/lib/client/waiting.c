@@ -4,6 +4,8 @@
  */
 #include "client/waiting.h"
 
+#include "client/page.h"
+
 int waiting_append(struct muster_client *c, const char *queue)
 {
     int err = MUSTER_OK;
@@ -25,14 +27,6 @@ uint64_t waiting_sum(struct redisReply *const parts[WAITING_PARTS])
     return sum;
 }
 
-static int read_all(struct muster_client *c, struct redisReply **replies, size_t n)
-{
-    int err = MUSTER_OK;
-    for (size_t i = 0; i < n && err == MUSTER_OK; i++)
-        err = redis_read(c->redis, &replies[i]);
-    return err;
-}
-
 int waiting_look(struct muster_client *c, const char *queue, uint64_t *waiting, int64_t *next_due_ms)
 {
     enum { DUE, TIME, PARTS };
@@ -46,7 +40,7 @@ int waiting_look(struct muster_client *c, const char *queue, uint64_t *waiting, 
         err = waiting_append(c, queue);
     if (err != MUSTER_OK)
         return err;
-    err = read_all(c, replies, PARTS + WAITING_PARTS);
+    err = page_read_alone(c, queue, replies, PARTS + WAITING_PARTS);
     const int64_t due_ms = reply_number(replies[DUE], -1), now_ms = reply_time_ms(replies[TIME]);
     *waiting = waiting_sum(replies + PARTS);
     *next_due_ms = due_ms < 0 || now_ms < 0 ? -1 : due_ms > now_ms ? due_ms - now_ms : 0;
@@ -64,7 +58,7 @@ int muster_queue_length(struct muster_client *c, const char *queue, uint64_t *wa
         err = waiting_append(c, queue);
     if (err != MUSTER_OK)
         return err;
-    err = read_all(c, parts, WAITING_PARTS);
+    err = page_read_alone(c, queue, parts, WAITING_PARTS);
     if (err == MUSTER_OK)
         *waiting = waiting_sum(parts);
     for (int i = 0; i < WAITING_PARTS; i++)
