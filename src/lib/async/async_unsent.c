@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * A take whose answer Redis does not send for its size (client-output-buffer-limit), as unsent.c of the blocking client.
+ * A take whose answer Redis does not send for its size (client-output-buffer-limit), as unsent.c of the blocking client;
+ * or for whose answer there is no memory here.
  *
  * What it took goes back, it is asked again for one, and in the end what is too large fails, by its name. Nobody is told
  * but the log, and those who listen to the queue; the take goes on behind it. All this goes out in the take's own place:
- * so it has its answer in time, and what it may hold then goes back as that of each take that fails.
+ * so it has its answer in time, and what it may hold then goes back as that of each take that fails. But what is too much
+ * for the memory by itself stays leased.
  */
 #include "async/async_unsent.h"
 
@@ -88,9 +90,23 @@ static int send_untake(struct async_unsent *u)
     return note_sent(u, err);
 }
 
-bool async_unsent_asks_again(struct async_unsent *u)
+/* If it went back, it would be the next that is taken, again and again. */
+static bool is_without_memory(struct async_unsent *u)
 {
-    if (!link_was_alone(u->take->async->line.link) || u->n_rounds == ROUNDS_MAX)
+    if (!u->is_for_one || !link_had_no_memory(u->take->async->line.link))
+        return false;
+    u->taker->may_hold = false;
+    async_hear_given_up(u->take, MUSTER_E_NOMEM,
+                        "out of memory for what was taken: it comes back when its lease is over");
+    return true;
+}
+
+bool async_unsent_is_taken_care_of(struct async_unsent *u)
+{
+    const struct link *link = u->take->async->line.link;
+    if (is_without_memory(u))
+        return true;
+    if (!(link_was_alone(link) || link_had_no_memory(link)) || u->n_rounds == ROUNDS_MAX)
         return false;
     u->n_rounds++;
     u->is_for_one = true;
