@@ -6,6 +6,7 @@
  * The linker puts the function below in place of hiredis' own.
  */
 #include <hiredis/hiredis.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +46,42 @@ redisReader *__wrap_redisReaderCreate(void)
     }
     r->fn = &failing;
     return r;
+}
+
+/* ---- the library's allocations ---- */
+
+#define NEVER (-1)
+
+static pthread_t main_thread;
+static atomic_int until_failure = NEVER; /* so many allocations of the library's thread go well before one fails */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+static bool fails(void)
+{
+    if (until_failure == NEVER || pthread_equal(pthread_self(), main_thread))
+        return false;
+    return until_failure-- == 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return fails() ? NULL : __real_realloc(old, size);
 }
 
 /* ---- takes ---- */
@@ -126,11 +163,98 @@ static void memory_that_is_there_again_is_enough(void **state)
     assert_int_equal(leased(s), 1);
 }
 
+#define TOO_LARGE 2000000
+
+/* Before the failure; and from there on, until all calls have their answers. */
+struct way {
+    void (*prepare)(struct scene *s, struct answers *as);
+    void (*call)(struct answers *as, struct bag *b);
+};
+
+/* One try of a way, with the n-th allocation of the library's thread failing. False: there were not so many. */
+static bool survive_one(struct scene *s, const struct way *way, int n)
+{
+    struct answers as;
+    static struct bag b;
+    answers_open(&as, s, NULL, 0, NULL);
+    way->prepare(s, &as);
+    const int64_t held = leased(s);
+    until_failure = n;
+    way->call(&as, &b);
+    const bool has_failed = until_failure == NEVER;
+    until_failure = NEVER;
+    answers_close(&as);
+    assert_int_equal(leased(s), held + (int64_t)b.taken.n);
+    assert_true(has_failed || b.err == MUSTER_OK);
+    return has_failed;
+}
+
+/* Each call has its answer, and nothing stays in the hands of nobody. */
+static void survive(struct scene *s, const struct way *way, int least)
+{
+    int n = 0;
+    main_thread = pthread_self();
+    while (survive_one(s, way, n))
+        n++;
+    assert_true(n >= least);
+}
+
+static void enqueue_too_large(struct scene *s, struct answers *as)
+{
+    static char large[TOO_LARGE];
+    raw_do(s->server->redis, "DEL %s:queues:q", s->prefix);
+    assert_ok(muster_task_enqueue(s->client, "q", large, sizeof large, NULL));
+    scene_enqueue(s, "q", "t");
+    assert_ok(muster_async_length(as->async, "q", answers_fn, NULL));
+    answers_await(as, 1);
+}
+
+static void take_and_count(struct answers *as, struct bag *b)
+{
+    take_now(as, 10, b);
+    assert_ok(muster_async_length(as->async, "q", answers_fn, NULL));
+    answers_await(as, as->n + 1);
+}
+
+static void what_redis_does_not_send_is_told_whichever_allocation_fails(void **state)
+{
+    struct scene *s = *state;
+    raw_do(s->server->redis, "CONFIG SET client-output-buffer-limit %s", "normal 1mb 0 0");
+    survive(s, &(struct way){enqueue_too_large, take_and_count}, 40);
+    raw_do(s->server->redis, "CONFIG SET client-output-buffer-limit %s", "normal 0 0 0");
+}
+
+/* Its scripts were sent, and Redis has forgotten them. */
+static void flush_scripts(struct scene *s, struct answers *as)
+{
+    struct bag none;
+    answers_enqueue(as, "q", "t", NULL);
+    answers_await(as, 1);
+    take_now(as, 10, &none);
+    raw_do(s->server->redis, "SCRIPT FLUSH");
+}
+
+static void enqueue_and_take(struct answers *as, struct bag *b)
+{
+    *b = (struct bag){.err = 1};
+    answers_enqueue(as, "q", "t", NULL);
+    assert_ok(muster_async_take(as->async, "q", 10, A_MINUTE, 0, keep, b));
+    answers_await(as, as->n + 2);
+}
+
+static void scripts_are_sent_again_whichever_allocation_fails(void **state)
+{
+    struct scene *s = *state;
+    survive(s, &(struct way){flush_scripts, enqueue_and_take}, 10);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(what_there_is_no_memory_for_stops_no_queue),
         live_test(memory_that_is_there_again_is_enough),
+        live_test(what_redis_does_not_send_is_told_whichever_allocation_fails),
+        live_test(scripts_are_sent_again_whichever_allocation_fails),
     };
     return scene_run(tests, argc, argv);
 }

@@ -31,59 +31,63 @@ static int note_sent(struct async_unsent *u, int err)
     return err;
 }
 
-static void go_on(struct async_unsent *u)
+/* This is sent next; NULL: the take. */
+static void go_on(struct async_unsent *u, int (*send)(struct async_unsent *u))
 {
     u->taker->may_hold = false;
-    u->send = NULL;
+    u->send = send;
     async_line_add_first(u->take->async, u->take);
+}
+
+static void give_up(struct async_unsent *u)
+{
+    async_hear_failed(u->take, MUSTER_E_CONN, "the connection ended before the answer came");
 }
 
 /* ---- it goes back ---- */
 
+/* A Redis without such a limit has lost its connections for another reason. */
 static void on_limits(const struct redisReply *reply, void *arg)
 {
     struct async_unsent *u = arg;
-    byte_limits_hear(&u->limits, reply);
+    struct byte_limits limits;
+    if (!async_hear_reply(u->take, 0, reply))
+        return;
+    byte_limits_hear(&limits, reply);
+    if (byte_limits_may_end(&limits, BYTE_LIMITS_ANSWER, u->suspect.n_bytes))
+        go_on(u, NULL);
+    else
+        give_up(u);
 }
 
-/* It is answered before what goes behind it. */
-static void ask_limits(struct async_unsent *u)
+static int send_limits(struct async_unsent *u)
 {
     struct command c = COMMAND_EMPTY;
-    u->limits = (struct byte_limits){0};
     byte_limits_ask(&c);
-    (void)!link_call(u->take->async->line.link, &c, on_limits, u);
+    int err = link_call(u->take->async->line.link, &c, on_limits, u);
     command_clear(&c);
-}
-
-/* A Redis without such a limit has lost its connections for another reason. */
-static bool can_go_on(struct async_unsent *u)
-{
-    size_limit_note_break(&u->suspect, &u->back);
-    return size_limit_due(&u->suspect) == 0 || byte_limits_may_end(&u->limits, BYTE_LIMITS_ANSWER, u->suspect.n_bytes);
+    return note_sent(u, err);
 }
 
 static void on_untaken(const struct redisReply *reply, void *arg)
 {
     struct async_unsent *u = arg;
-    struct muster_async *a = u->take->async;
     if (!async_hear_reply(u->take, 0, reply))
         return;
-    int err = script_untaken(reply, &u->back);
-    if (err == MUSTER_OK && u->back.is_more && ++u->n_calls < CALLS_MAX)
-        async_line_add_first(a, u->take);
-    else if (err == MUSTER_OK && can_go_on(u))
-        go_on(u);
-    else
-        async_hear_failed(u->take, MUSTER_E_CONN, "the connection ended before the answer came");
+    if (script_untaken(reply, &u->back) != MUSTER_OK) {
+        give_up(u);
+    } else if (u->back.is_more && ++u->n_calls < CALLS_MAX) {
+        async_line_add_first(u->take->async, u->take);
+    } else {
+        size_limit_note_break(&u->suspect, &u->back);
+        go_on(u, size_limit_due(&u->suspect) > 0 ? send_limits : NULL);
+    }
 }
 
 static int send_untake(struct async_unsent *u)
 {
     struct muster_async *a = u->take->async;
     struct command c = COMMAND_EMPTY;
-    if (u->suspect.n_breaks > 0 && u->n_calls == 0)
-        ask_limits(u);
     script_untake(&c, &a->root, u->taker->queue, u->taker->name, 0);
     int err = link_script_in_order(a->line.link, &c, on_untaken, u);
     command_clear(&c);
@@ -139,7 +143,7 @@ static void on_failed(const struct redisReply *reply, void *arg)
 {
     struct async_unsent *u = arg;
     if (async_hear_reply(u->take, 0, reply))
-        go_on(u);
+        go_on(u, NULL);
 }
 
 static int send_fail(struct async_unsent *u)

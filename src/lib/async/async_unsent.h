@@ -21,7 +21,6 @@ struct async_unsent {
     int n_calls;                         /* by which it goes back */
     struct size_suspect suspect;
     struct script_untaken back;
-    struct byte_limits limits;
     char token[TOKEN_LEN + 1], words[SIZE_LIMIT_WORDS]; /* of what fails */
 };
 
