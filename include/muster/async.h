@@ -227,6 +227,7 @@ MUSTER_API int muster_async_put(struct muster_async *a, const char *queue, const
  *                     before anything else is sent, and nothing of it counts; where Redis refuses that, again each
  *                     second, beside other calls. If it is not done before the client is freed, they come back when
  *                     the lease lapses
+ *   MUSTER_E_NOMEM    also: a process was taken for whose bytes there is no memory. It comes back when the lease lapses
  */
 MUSTER_API int muster_async_take(struct muster_async *a, const char *queue, size_t n, int64_t lease_ms, int64_t wait_ms,
                                  muster_async_fn *fn, void *arg) MUSTER_MUST_CHECK;

@@ -186,6 +186,86 @@ static void what_was_refused_goes_back_as_soon_as_it_may(void **state)
     proxy_stop(&proxy);
 }
 
+#define BUSY_MS 4000
+
+/* A give-back that is refused for as long as there is no replica, and a job that is read with nothing beside it. */
+static void a_give_back_that_is_refused_holds_up_nothing_else(void **state)
+{
+    static char data[600000];
+    struct scene *s = *state;
+    struct proxy proxy;
+    struct answers as;
+    struct bag first, second;
+    n_said = 0;
+    job_put(s, "jobs", JOB_SPEC(.id = "half", .data = {data, sizeof data}));
+    raw_do(s->server->redis, "CONFIG SET client-output-buffer-limit %s", "normal 1mb 0 0");
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    answers_open(&as, s, proxy.url, BUSY_MS, NULL);
+    scene_enqueue_n(s, "q", "t", 3);
+    proxy_trap_n(&proxy, A_TAKE, PROXY_REPLIES, 1, PROXY_REFUSES);
+    take_into(&as, "q", 2, &first);
+    take_into(&as, "q", 2, &second);
+    answers_await(&as, 2);
+    muster_log_set(note_said, NULL);
+    const int64_t refusals = redis_server_info(s->server, "total_error_replies");
+    raw_do(s->server->redis, "CONFIG SET min-replicas-to-write 1");
+    proxy_accept(&proxy);
+    while (redis_server_info(s->server, "total_error_replies") == refusals)
+        run_loop(s->base, 10);
+    assert_ok(muster_async_job(as.async, "half", answers_fn, NULL));
+    assert_ok(muster_async_length(as.async, "q", answers_fn, NULL));
+    answers_await(&as, 4);
+    assert_int_equal(as.counts[0], 2);
+    assert_true(n_said > 0 && leased(s, "q") >= 2);
+    raw_do(s->server->redis, "CONFIG SET min-replicas-to-write 0");
+    raw_await(s->server->redis, NULL, 0, "HLEN %s:processing:.lease:q", s->prefix);
+    assert_queue_holds(s, "q", "t0 t1 t2 ");
+    answers_close(&as);
+    muster_log_set(NULL, NULL);
+    raw_do(s->server->redis, "CONFIG SET client-output-buffer-limit %s", "normal 0 0 0");
+    proxy_stop(&proxy);
+}
+
+/* Nor one that must wait until the namespace, which has lost its format, may get it again. */
+static void a_give_back_that_has_no_format_hinders_nobody_who_only_reads(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy;
+    struct answers as;
+    struct bag first, second;
+    char url[160];
+    raw_do(s->server->redis, "ACL SETUSER u on >pw ~* &* +@all");
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    snprintf(url, sizeof url, "unix://u:pw@%s", proxy.socket);
+    answers_open(&as, s, url, LONG_MS, NULL);
+    scene_enqueue_n(s, "q", "t", 3);
+    proxy_trap_n(&proxy, A_TAKE, PROXY_REPLIES, 1, PROXY_REFUSES);
+    take_into(&as, "q", 2, &first);
+    take_into(&as, "q", 2, &second);
+    answers_await(&as, 2);
+    n_said = 0;
+    muster_log_set(note_said, NULL);
+    raw_do(s->server->redis, "DEL %s:format", s->prefix);
+    raw_do(s->server->redis, "ACL SETUSER u -set");
+    proxy_accept(&proxy);
+    for (size_t n = 2; n < 7; n++) {
+        assert_ok(muster_async_length(as.async, "q", answers_fn, NULL));
+        answers_await(&as, n + 1);
+        assert_err(as.last.err, MUSTER_OK);
+    }
+    answers_enqueue(&as, "q", "t3", NULL);
+    answers_await(&as, 8);
+    assert_err(as.last.err, MUSTER_E_DENIED);
+    assert_true(n_said > 0 && leased(s, "q") >= 2);
+    raw_do(s->server->redis, "ACL SETUSER u +set");
+    raw_await(s->server->redis, NULL, 0, "HLEN %s:processing:.lease:q", s->prefix);
+    assert_queue_holds(s, "q", "t0 t1 t2 ");
+    answers_close(&as);
+    muster_log_set(NULL, NULL);
+    raw_do(s->server->redis, "ACL DELUSER u");
+    proxy_stop(&proxy);
+}
+
 /* A program may have made room for as many as it has asked for. */
 static void more_than_was_asked_for_is_no_answer(void **state)
 {
@@ -620,6 +700,8 @@ int main(int argc, char **argv)
         live_test(a_take_brings_jobs_with_their_records),
         live_test(a_take_whose_answer_was_lost_is_given_back),
         live_test(what_was_refused_goes_back_as_soon_as_it_may),
+        live_test(a_give_back_that_is_refused_holds_up_nothing_else),
+        live_test(a_give_back_that_has_no_format_hinders_nobody_who_only_reads),
         live_test(more_than_was_asked_for_is_no_answer),
         live_test(nothing_is_lost_while_connections_are_cut_under_takes),
         live_test(what_nobody_has_heard_of_is_given_back_when_the_client_is_freed),

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "answers.h"
+#include "job_look.h"
 #include "proxy.h"
 #include "slow.h"
 #include "taken.h"
@@ -176,6 +177,28 @@ static void a_task_that_becomes_due_is_taken(void **state)
     answers_open(&as, s, NULL, 0, NULL);
     wait_for_work(&as, "q", AN_HOUR, &w);
     assert_got(&as, &w, 1, "late");
+    answers_close(&as);
+}
+
+/* That something is due sooner is told to none of them by name: it does not go with the one who would have looked. The
+ * third one tells how late it is. */
+static void what_becomes_due_waits_for_none_that_has_left(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    struct waiter first, second, third;
+    answers_open(&as, s, NULL, 0, NULL);
+    wait_for_work(&as, "q", 500, &first);
+    await_takers(s, "q", 1);
+    wait_for_work(&as, "q", AN_HOUR, &second);
+    await_takers(s, "q", 2);
+    job_put(s, "q", JOB_SPEC(.id = "late", .data = {"late", 4}, .delay_ms = 2500));
+    wait_for_work(&as, "other", 4000, &third);
+    answers_await(&as, 3);
+    assert_err(as.rows[0].err, MUSTER_E_NOT_FOUND);
+    assert_err(as.rows[1].err, MUSTER_OK);
+    assert_err(as.rows[2].err, MUSTER_E_NOT_FOUND);
+    assert_string_equal(second.task, "late");
     answers_close(&as);
 }
 
@@ -360,6 +383,7 @@ int main(int argc, char **argv)
         live_test(many_queues_are_waited_for),
         live_test(when_its_time_is_over_there_was_nothing),
         live_test(a_task_that_becomes_due_is_taken),
+        live_test(what_becomes_due_waits_for_none_that_has_left),
         live_test(messages_of_others_are_heard_and_make_no_tight_loop),
         live_test(a_message_that_overtakes_the_answer_is_heard),
         live_test(it_goes_on_when_connections_are_cut),

@@ -14,19 +14,19 @@ static void give_up_claim(struct muster_async *a, int err, const char *why)
     link_break(a->line.link, err, why);
 }
 
-/* Who only reads needs no format, and goes on. False: the client's own calls must be made, over another connection. */
-static bool refuse_writers(struct muster_async *a, int err, const char *why)
+/* Who only reads needs no format, and goes on. */
+static void refuse_writers(struct muster_async *a, int err, const char *why)
 {
-    struct async_line *l = &a->line;
     struct async_list all;
     async_list_init(&all);
-    async_list_append(&all, &l->waiting);
+    async_list_append(&all, &a->line.waiting);
     for (struct async_call *call; (call = async_list_pop(&all)) != NULL;)
-        if (call->kind->writes && !call->kind->is_own)
-            async_hear_failed(call, err, why);
+        if (!call->kind->writes)
+            async_list_add(&a->line.waiting, call);
+        else if (call->kind->is_own)
+            call->kind->refused(call, err, why);
         else
-            async_list_add(&l->waiting, call);
-    return l->n_own == 0;
+            async_hear_failed(call, err, why);
 }
 
 static bool is_refusal(int err)
@@ -48,10 +48,12 @@ static void on_claimed(const struct redisReply *reply, void *arg)
     if (!reply) /* the connection broke */
         return;
     int err = async_claim_hear(reply, a->prefix, why, sizeof why);
-    if (err != MUSTER_OK && !(is_refusal(err) && refuse_writers(a, err, why))) {
+    if (err != MUSTER_OK && !is_refusal(err)) {
         give_up_claim(a, err, why);
         return;
     }
+    if (err != MUSTER_OK)
+        refuse_writers(a, err, why);
     go_on_as(a, err == MUSTER_OK ? ASYNC_CLAIMED : ASYNC_UNCLAIMED);
 }
 

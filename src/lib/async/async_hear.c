@@ -120,12 +120,13 @@ static bool is_refused(const struct async_call *call, const struct redisReply *r
     return is;
 }
 
-/* A call that waited behind others for longer than its time has this time from when Redis began to refuse. */
+/* A call that waited behind others for longer than its time has this time from when Redis began to refuse. One of the
+ * client's own, too: what is sent again goes before all others, and nothing goes alone meanwhile. */
 static bool has_time(const struct async_call *call)
 {
     const int64_t since_ms = call->async->line.refused_since_ms[call->kind->writes];
     const int64_t from_ms = call->made_ms > since_ms ? call->made_ms : since_ms;
-    return call->kind->is_own || clock_ms() - from_ms < call->async->timeout_ms;
+    return clock_ms() - from_ms < call->async->timeout_ms;
 }
 
 bool async_hear_reply(struct async_call *call, size_t bytes, const struct redisReply *reply)

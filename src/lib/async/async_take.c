@@ -167,7 +167,7 @@ static void on_taken(const struct redisReply *reply, void *arg)
     struct take *t = arg;
     struct muster_async *a = t->call.async;
     struct script_leased leased = {.next_due_ms = -1};
-    if (!reply && async_unsent_asks_again(&t->unsent))
+    if (!reply && async_unsent_is_taken_care_of(&t->unsent))
         return;
     if (!async_hear_reply(&t->call, 0, reply))
         return;

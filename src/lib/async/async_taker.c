@@ -30,36 +30,43 @@ static struct untake *untake_of(struct async_call *call)
     return (struct untake *)call;
 }
 
-static void say_left(const struct async_taker *taker, int err, bool is_tried_again, const struct redisReply *reply)
+static void end(struct untake *u)
 {
-    char why[CAUSE_WHY_MAX];
-    reply_refusal_words(why, sizeof why, reply_kind(reply) == REPLY_ERROR ? reply_text(reply) : muster_err_text(err));
-    take_name_say_left(taker->queue, is_tried_again, why);
+    async_taker_release(u->call.async, u->taker);
+    async_hear_own_done(&u->call);
 }
 
 /* A refusal may pass, if there is still time. But a damaged key stays damaged: the lease's end does it then. */
+static void refused(struct async_call *call, int err, const char *why)
+{
+    struct untake *u = untake_of(call);
+    const bool is_tried_again = err != MUSTER_E_REDIS && !call->async->line.is_closing;
+    if (!u->was_refused || !is_tried_again)
+        take_name_say_left(u->taker->queue, is_tried_again, why);
+    u->was_refused = true;
+    if (is_tried_again)
+        async_line_add_later(call->async, call);
+    else
+        end(u);
+}
+
 static void on_untaken(const struct redisReply *reply, void *arg)
 {
     struct untake *u = arg;
-    struct muster_async *a = u->call.async;
     struct script_untaken back = {0};
+    char why[CAUSE_WHY_MAX];
     if (!async_hear_reply(&u->call, 0, reply))
         return;
     int err = script_untaken(reply, &back);
-    if (err == MUSTER_OK && back.is_more && ++u->n_calls < CALLS_MAX) {
-        async_line_add_first(a, &u->call);
-        return;
+    if (err != MUSTER_OK) {
+        reply_refusal_words(why, sizeof why,
+                            reply_kind(reply) == REPLY_ERROR ? reply_text(reply) : muster_err_text(err));
+        refused(&u->call, err, why);
+    } else if (back.is_more && ++u->n_calls < CALLS_MAX) {
+        async_line_add_first(u->call.async, &u->call);
+    } else {
+        end(u);
     }
-    const bool is_tried_again = err != MUSTER_OK && err != MUSTER_E_REDIS && !a->line.is_closing;
-    if (err != MUSTER_OK && !(u->was_refused && is_tried_again))
-        say_left(u->taker, err, is_tried_again, reply);
-    u->was_refused = err != MUSTER_OK;
-    if (is_tried_again) {
-        async_line_add_later(a, &u->call);
-        return;
-    }
-    async_taker_release(a, u->taker);
-    async_hear_own_done(&u->call);
 }
 
 static int send_untake(struct async_call *call)
@@ -78,7 +85,7 @@ static int send_untake(struct async_call *call)
     return err;
 }
 
-static const struct async_kind kind_untake = {.writes = true, .is_own = true, .send = send_untake};
+static const struct async_kind kind_untake = {.writes = true, .is_own = true, .send = send_untake, .refused = refused};
 
 void async_taker_give_back(struct muster_async *a, struct async_taker *taker)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * A take whose answer Redis does not send for its size (client-output-buffer-limit), as unsent.c of the blocking client.
+ * A take whose answer Redis does not send for its size (client-output-buffer-limit), as unsent.c of the blocking client;
+ * or for whose answer there is no memory here.
  *
  * What it took goes back, it is asked again for one, and in the end what is too large fails, by its name. Nobody is told
  * but the log, and those who listen to the queue; the take goes on behind it. All this goes out in the take's own place:
- * so it has its answer in time, and what it may hold then goes back as that of each take that fails.
+ * so it has its answer in time, and what it may hold then goes back as that of each take that fails. But what is too much
+ * for the memory by itself stays leased.
  */
 #include "async/async_unsent.h"
 
@@ -29,68 +31,86 @@ static int note_sent(struct async_unsent *u, int err)
     return err;
 }
 
-static void go_on(struct async_unsent *u)
+/* This is sent next; NULL: the take. */
+static void go_on(struct async_unsent *u, int (*send)(struct async_unsent *u))
 {
     u->taker->may_hold = false;
-    u->send = NULL;
+    u->send = send;
     async_line_add_first(u->take->async, u->take);
+}
+
+static void give_up(struct async_unsent *u)
+{
+    async_hear_failed(u->take, MUSTER_E_CONN, "the connection ended before the answer came");
 }
 
 /* ---- it goes back ---- */
 
+/* A Redis without such a limit has lost its connections for another reason. */
 static void on_limits(const struct redisReply *reply, void *arg)
 {
     struct async_unsent *u = arg;
-    byte_limits_hear(&u->limits, reply);
+    struct byte_limits limits;
+    if (!async_hear_reply(u->take, 0, reply))
+        return;
+    byte_limits_hear(&limits, reply);
+    if (byte_limits_may_end(&limits, BYTE_LIMITS_ANSWER, u->suspect.n_bytes))
+        go_on(u, NULL);
+    else
+        give_up(u);
 }
 
-/* It is answered before what goes behind it. */
-static void ask_limits(struct async_unsent *u)
+static int send_limits(struct async_unsent *u)
 {
     struct command c = COMMAND_EMPTY;
-    u->limits = (struct byte_limits){0};
     byte_limits_ask(&c);
-    (void)!link_call(u->take->async->line.link, &c, on_limits, u);
+    int err = link_call(u->take->async->line.link, &c, on_limits, u);
     command_clear(&c);
-}
-
-/* A Redis without such a limit has lost its connections for another reason. */
-static bool can_go_on(struct async_unsent *u)
-{
-    size_limit_note_break(&u->suspect, &u->back);
-    return size_limit_due(&u->suspect) == 0 || byte_limits_may_end(&u->limits, BYTE_LIMITS_ANSWER, u->suspect.n_bytes);
+    return note_sent(u, err);
 }
 
 static void on_untaken(const struct redisReply *reply, void *arg)
 {
     struct async_unsent *u = arg;
-    struct muster_async *a = u->take->async;
     if (!async_hear_reply(u->take, 0, reply))
         return;
-    int err = script_untaken(reply, &u->back);
-    if (err == MUSTER_OK && u->back.is_more && ++u->n_calls < CALLS_MAX)
-        async_line_add_first(a, u->take);
-    else if (err == MUSTER_OK && can_go_on(u))
-        go_on(u);
-    else
-        async_hear_failed(u->take, MUSTER_E_CONN, "the connection ended before the answer came");
+    if (script_untaken(reply, &u->back) != MUSTER_OK) {
+        give_up(u);
+    } else if (u->back.is_more && ++u->n_calls < CALLS_MAX) {
+        async_line_add_first(u->take->async, u->take);
+    } else {
+        size_limit_note_break(&u->suspect, &u->back);
+        go_on(u, size_limit_due(&u->suspect) > 0 ? send_limits : NULL);
+    }
 }
 
 static int send_untake(struct async_unsent *u)
 {
     struct muster_async *a = u->take->async;
     struct command c = COMMAND_EMPTY;
-    if (u->suspect.n_breaks > 0 && u->n_calls == 0)
-        ask_limits(u);
     script_untake(&c, &a->root, u->taker->queue, u->taker->name, 0);
     int err = link_script_in_order(a->line.link, &c, on_untaken, u);
     command_clear(&c);
     return note_sent(u, err);
 }
 
-bool async_unsent_asks_again(struct async_unsent *u)
+/* If it went back, it would be the next that is taken, again and again. */
+static bool is_without_memory(struct async_unsent *u)
 {
-    if (!link_was_alone(u->take->async->line.link) || u->n_rounds == ROUNDS_MAX)
+    if (!u->is_for_one || !link_had_no_memory(u->take->async->line.link))
+        return false;
+    u->taker->may_hold = false;
+    async_hear_given_up(u->take, MUSTER_E_NOMEM,
+                        "out of memory for what was taken: it comes back when its lease is over");
+    return true;
+}
+
+bool async_unsent_is_taken_care_of(struct async_unsent *u)
+{
+    const struct link *link = u->take->async->line.link;
+    if (is_without_memory(u))
+        return true;
+    if (!(link_was_alone(link) || link_had_no_memory(link)) || u->n_rounds == ROUNDS_MAX)
         return false;
     u->n_rounds++;
     u->is_for_one = true;
@@ -123,7 +143,7 @@ static void on_failed(const struct redisReply *reply, void *arg)
 {
     struct async_unsent *u = arg;
     if (async_hear_reply(u->take, 0, reply))
-        go_on(u);
+        go_on(u, NULL);
 }
 
 static int send_fail(struct async_unsent *u)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A take whose answer Redis does not send for its size.
+ * A take whose answer Redis does not send for its size, or for which there is no memory.
  */
 #ifndef ASYNC_UNSENT_H
 #define ASYNC_UNSENT_H
@@ -21,12 +21,11 @@ struct async_unsent {
     int n_calls;                         /* by which it goes back */
     struct size_suspect suspect;
     struct script_untaken back;
-    struct byte_limits limits;
     char token[TOKEN_LEN + 1], words[SIZE_LIMIT_WORDS]; /* of what fails */
 };
 
-/* Its connection ended: will it be asked again? Then the rest is taken care of. */
-bool async_unsent_asks_again(struct async_unsent *u);
+/* Its connection ended. True: it is asked again, or has its answer. */
+bool async_unsent_is_taken_care_of(struct async_unsent *u);
 /* What the next take asks for. */
 void async_unsent_ask(const struct async_unsent *u, struct script_take_lease *what);
 /* It was answered: whatever ended connections is out of the way. */

@@ -12,18 +12,14 @@
 /* The answers of a look: when something is due, what time it is, and how much waits. */
 enum { LOOK_DUE, LOOK_TIME, LOOK_PARTS };
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
+/* For what is due later another look is planned: whoever sleeps now may have left by then. */
 static void look_is_over(struct async_watch *w)
 {
     const bool is_due = w->due_ms >= 0 && w->now_ms >= 0 && w->due_ms <= w->now_ms;
     if (w->first && (w->has_failed || w->waiting > 0 || is_due))
         async_watch_wake(w, &w->first);
     else if (w->first && w->due_ms >= 0 && w->now_ms >= 0)
-        w->first->wake_ms = least(w->first->wake_ms, clock_in_ms(w->due_ms - w->now_ms));
+        async_watch_plan_look(w, w->due_ms - w->now_ms);
     async_watch_set_timer(w);
 }
 

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The asynchronous client in a program that has no memory for what an answer brings: whoever is first in a queue and
+ * larger than that stops neither the queue nor other calls.
+ *
+ * The linker puts the function below in place of hiredis' own.
+ */
+#include <hiredis/hiredis.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answers.h"
+#include "job_look.h"
+#include "taken.h"
+
+#define A_MINUTE 60000
+#define LARGE 300000
+#define MOST ((size_t)100000)
+
+/* So many more answers with more than MOST bytes in one text are too much. */
+static atomic_int n_short;
+
+redisReader *__real_redisReaderCreate(void);
+redisReader *__wrap_redisReaderCreate(void);
+
+static redisReplyObjectFunctions *plain, failing;
+
+static void *make_string(const redisReadTask *task, char *text, size_t len)
+{
+    return len > MOST && n_short-- > 0 ? NULL : plain->createString(task, text, len);
+}
+
+redisReader *__wrap_redisReaderCreate(void)
+{
+    static atomic_flag is_made = ATOMIC_FLAG_INIT;
+    redisReader *r = __real_redisReaderCreate();
+    if (!r)
+        return NULL;
+    if (!atomic_flag_test_and_set(&is_made)) { /* by the first connection of the scene: there are no threads yet */
+        plain = r->fn;
+        failing = *plain;
+        failing.createString = make_string;
+    }
+    r->fn = &failing;
+    return r;
+}
+
+/* ---- the library's allocations ---- */
+
+#define NEVER (-1)
+
+static pthread_t main_thread;
+static atomic_int until_failure = NEVER; /* so many allocations of the library's thread go well before one fails */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+static bool fails(void)
+{
+    if (until_failure == NEVER || pthread_equal(pthread_self(), main_thread))
+        return false;
+    return until_failure-- == 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return fails() ? NULL : __real_realloc(old, size);
+}
+
+/* ---- takes ---- */
+
+struct bag {
+    int err;
+    struct taken taken;
+    char text[ANSWERS_TEXT];
+};
+
+static void keep(const struct muster_answer *answer, void *arg)
+{
+    struct bag *b = arg;
+    b->err = answer->err;
+    snprintf(b->text, sizeof b->text, "%s", answer->text);
+    for (size_t i = 0; i < answer->n; i++)
+        taken_add(&answer->processes[i], &b->taken);
+    answers_fn(answer, NULL);
+}
+
+static void take_now(struct answers *as, size_t n, struct bag *b)
+{
+    *b = (struct bag){.err = 1};
+    assert_ok(muster_async_take(as->async, "q", n, A_MINUTE, 0, keep, b));
+    answers_await(as, as->n + 1);
+}
+
+static int64_t leased(struct scene *s)
+{
+    return raw_int(s->server->redis, "HLEN %s:processing:.lease:q", s->prefix);
+}
+
+static void enqueue_large(struct scene *s)
+{
+    static char large[LARGE];
+    assert_ok(muster_task_enqueue(s->client, "q", large, sizeof large, NULL));
+    job_put(s, "q", JOB_SPEC(.id = "large", .data = {large, sizeof large}));
+    scene_enqueue_n(s, "q", "t", 2);
+}
+
+/* It is leased until that lapses, as with the blocking client; and nothing else is. */
+static void what_there_is_no_memory_for_stops_no_queue(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    static struct bag b;
+    enqueue_large(s);
+    answers_open(&as, s, NULL, 0, NULL);
+    n_short = INT32_MAX;
+    for (int i = 1; i <= 2; i++) { /* the task, and the job */
+        take_now(&as, 10, &b);
+        assert_err(b.err, MUSTER_E_NOMEM);
+        assert_non_null(strstr(b.text, "lease"));
+        assert_int_equal(leased(s), i);
+    }
+    take_now(&as, 10, &b);
+    n_short = 0;
+    assert_err(b.err, MUSTER_OK);
+    assert_int_equal(b.taken.n, 2);
+    assert_string_equal(b.taken.rows[0].task, "t0");
+    assert_int_equal(as.counts[-MUSTER_E_CONN], 0);
+    answers_close(&as);
+    assert_int_equal(leased(s), 4);
+}
+
+/* One who had none for a moment gets it after all. */
+static void memory_that_is_there_again_is_enough(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    static struct bag b;
+    enqueue_large(s);
+    answers_open(&as, s, NULL, 0, NULL);
+    n_short = 1;
+    take_now(&as, 10, &b);
+    assert_err(b.err, MUSTER_OK);
+    assert_int_equal(b.taken.n, 1);
+    answers_close(&as);
+    assert_int_equal(leased(s), 1);
+}
+
+#define TOO_LARGE 2000000
+
+/* Before the failure; and from there on, until all calls have their answers. */
+struct way {
+    void (*prepare)(struct scene *s, struct answers *as);
+    void (*call)(struct answers *as, struct bag *b);
+};
+
+/* One try of a way, with the n-th allocation of the library's thread failing. False: there were not so many. */
+static bool survive_one(struct scene *s, const struct way *way, int n)
+{
+    struct answers as;
+    static struct bag b;
+    answers_open(&as, s, NULL, 0, NULL);
+    way->prepare(s, &as);
+    const int64_t held = leased(s);
+    until_failure = n;
+    way->call(&as, &b);
+    const bool has_failed = until_failure == NEVER;
+    until_failure = NEVER;
+    answers_close(&as);
+    assert_int_equal(leased(s), held + (int64_t)b.taken.n);
+    assert_true(has_failed || b.err == MUSTER_OK);
+    return has_failed;
+}
+
+/* Each call has its answer, and nothing stays in the hands of nobody. */
+static void survive(struct scene *s, const struct way *way, int least)
+{
+    int n = 0;
+    main_thread = pthread_self();
+    while (survive_one(s, way, n))
+        n++;
+    assert_true(n >= least);
+}
+
+static void enqueue_too_large(struct scene *s, struct answers *as)
+{
+    static char large[TOO_LARGE];
+    raw_do(s->server->redis, "DEL %s:queues:q", s->prefix);
+    assert_ok(muster_task_enqueue(s->client, "q", large, sizeof large, NULL));
+    scene_enqueue(s, "q", "t");
+    assert_ok(muster_async_length(as->async, "q", answers_fn, NULL));
+    answers_await(as, 1);
+}
+
+static void take_and_count(struct answers *as, struct bag *b)
+{
+    take_now(as, 10, b);
+    assert_ok(muster_async_length(as->async, "q", answers_fn, NULL));
+    answers_await(as, as->n + 1);
+}
+
+static void what_redis_does_not_send_is_told_whichever_allocation_fails(void **state)
+{
+    struct scene *s = *state;
+    raw_do(s->server->redis, "CONFIG SET client-output-buffer-limit %s", "normal 1mb 0 0");
+    survive(s, &(struct way){enqueue_too_large, take_and_count}, 40);
+    raw_do(s->server->redis, "CONFIG SET client-output-buffer-limit %s", "normal 0 0 0");
+}
+
+/* Its scripts were sent, and Redis has forgotten them. */
+static void flush_scripts(struct scene *s, struct answers *as)
+{
+    struct bag none;
+    answers_enqueue(as, "q", "t", NULL);
+    answers_await(as, 1);
+    take_now(as, 10, &none);
+    raw_do(s->server->redis, "SCRIPT FLUSH");
+}
+
+static void enqueue_and_take(struct answers *as, struct bag *b)
+{
+    *b = (struct bag){.err = 1};
+    answers_enqueue(as, "q", "t", NULL);
+    assert_ok(muster_async_take(as->async, "q", 10, A_MINUTE, 0, keep, b));
+    answers_await(as, as->n + 2);
+}
+
+static void scripts_are_sent_again_whichever_allocation_fails(void **state)
+{
+    struct scene *s = *state;
+    survive(s, &(struct way){flush_scripts, enqueue_and_take}, 10);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        live_test(what_there_is_no_memory_for_stops_no_queue),
+        live_test(memory_that_is_there_again_is_enough),
+        live_test(what_redis_does_not_send_is_told_whichever_allocation_fails),
+        live_test(scripts_are_sent_again_whichever_allocation_fails),
+    };
+    return scene_run(tests, argc, argv);
+}
