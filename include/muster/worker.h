@@ -400,8 +400,8 @@ struct muster_worker_options {
  * On success the caller owns `*out` and frees it with muster_worker_free(). On failure it is NULL, and contexts that
  * were passed in are still the caller's.
  *
- * Returns MUSTER_OK, MUSTER_E_NOMEM, or MUSTER_E_INVALID: an option is not allowed; muster_worker_options_check() says
- * which, and why.
+ * Returns MUSTER_OK, MUSTER_E_NOMEM (also: no descriptors), or MUSTER_E_INVALID: an option is not allowed;
+ * muster_worker_options_check() says which, and why.
  */
 MUSTER_API int muster_worker_new(struct muster_worker **out, const struct muster_worker_options *o) MUSTER_MUST_CHECK;
 

@@ -286,16 +286,22 @@ void put_read_spec(const struct call *call, struct muster_bytes data, struct put
     };
 }
 
-static int put(const struct call *call, struct muster_client *client, const struct muster_bytes *data, char *id)
+/* `*is_other`: the request has put another job before. */
+static int put(const struct call *call, struct muster_client *client, const struct muster_bytes *data, char *id,
+               bool *is_other)
 {
     struct put_spec own;
+    size_t refused = 0;
+    *is_other = false;
     put_read_spec(call, *data, &own);
     if (!call->own[REQUEST].set)
         return muster_job_put(client, call->operands[0], &own.spec, id);
     char ids[1][MUSTER_JOB_ID_MAX + 1] = {""};
     const struct muster_job_spec *one = &own.spec;
-    const struct muster_job_put_options o = {.size = sizeof o, .request_id = call->own[REQUEST].text, .ids = ids};
+    const struct muster_job_put_options o = {
+        .size = sizeof o, .request_id = call->own[REQUEST].text, .ids = ids, .refused = &refused};
     int err = muster_job_put_many(client, call->operands[0], &one, 1, &o, NULL);
+    *is_other = err == MUSTER_E_EXISTS && refused == 0;
     snprintf(id, sizeof ids[0], "%s", ids[0]);
     return err;
 }
@@ -335,9 +341,12 @@ static int put_data(const struct call *call, const struct muster_bytes *data)
     int code = client_open(call, &client);
     if (code)
         return code;
-    int err = put(call, client, data, id);
+    bool is_other;
+    int err = put(call, client, data, id, &is_other);
     code = err == MUSTER_E_UNCONFIRMED ? report_unconfirmed(call, client, id)
                                        : complain_error(call, err, muster_client_error(client));
+    if (is_other) /* not "there already" */
+        code = EXIT_FAILED;
     bool waits = call->own[WAIT].set && err == MUSTER_OK;
     if (waits)
         code = await_jobs(call, client, (const char *const[]){id}, 1, false);

@@ -4,8 +4,10 @@
  */
 #include "need.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "exits.h"
 
@@ -14,5 +16,13 @@ void *need(void *memory)
     if (memory)
         return memory;
     fputs("muster: out of memory\n", stderr);
+    exit(EXIT_FAILED);
+}
+
+int need_descriptor(int fd)
+{
+    if (fd >= 0)
+        return fd;
+    fprintf(stderr, "muster: %s\n", strerror(errno));
     exit(EXIT_FAILED);
 }

@@ -18,8 +18,11 @@
 
 #define NUL_ESCAPE "\\u0000"
 
-struct values {
-    struct parse_value *rows;
+/* A line as a call: what it is called with, and the values of its members. */
+struct reading {
+    struct put_json *j;
+    struct call call;
+    struct parse_value *values;
     size_t n;
 };
 
@@ -43,10 +46,16 @@ static void keep_words(const char *error, const char *message, void *arg)
         *why = need(strdup(message));
 }
 
-static void add_value(struct values *v, const char *name, const char *text)
+static void add_value(struct reading *r, const char *name, const char *text)
 {
-    v->rows = need(reallocarray(v->rows, v->n + 1, sizeof *v->rows));
-    v->rows[v->n++] = (struct parse_value){name, text};
+    r->values = need(reallocarray(r->values, r->n + 1, sizeof *r->values));
+    r->values[r->n++] = (struct parse_value){name, text};
+}
+
+static void *keep(struct put_json *j, void *part)
+{
+    j->parts = need(reallocarray(j->parts, j->n_parts + 1, sizeof *j->parts));
+    return j->parts[j->n_parts++] = part;
 }
 
 static bool is_flag(const struct opt *o)
@@ -54,26 +63,22 @@ static bool is_flag(const struct opt *o)
     return o && o->kind == OPT_FLAG;
 }
 
-static char *add_one(struct put_json *j, struct values *v, const char *name, const struct cJSON *value)
+static char *add_one(struct reading *r, const char *name, const struct cJSON *value)
 {
     char number[JSON_NUMBER_SIZE];
-    const char *why, *text = json_value_text(opt_find(j->call.command->options, name), value, number, &why);
+    const char *why, *text = json_value_text(opt_find(r->call.command->options, name), value, number, &why);
     if (!text)
         return say("'%s' %s", name, why);
-    if (text == number) {
-        j->texts = need(reallocarray(j->texts, j->n_texts + 1, sizeof *j->texts));
-        text = j->texts[j->n_texts++] = need(strdup(number));
-    }
-    add_value(v, name, text);
+    add_value(r, name, text == number ? keep(r->j, need(strdup(number))) : text);
     return NULL;
 }
 
 /* A list becomes an option that may be given more than once; true a flag; null nothing. Returns what is wrong, or NULL.
  * An empty list for any other option would pass for nothing. */
-static char *add_member(struct put_json *j, struct values *v, const struct cJSON *member)
+static char *add_member(struct reading *r, const struct cJSON *member)
 {
     const char *name = member->string;
-    const struct opt *o = opt_find(j->call.command->options, name);
+    const struct opt *o = opt_find(r->call.command->options, name);
     const struct cJSON *one;
     char *why = NULL;
     if (cJSON_IsNull(member) || (is_flag(o) && cJSON_IsFalse(member)))
@@ -81,11 +86,11 @@ static char *add_member(struct put_json *j, struct values *v, const struct cJSON
     if (is_flag(o) && !cJSON_IsTrue(member))
         return say("'%s' must be true or false", name);
     if (is_flag(o) || !o) /* one that is unknown is refused with the others' values */
-        add_value(v, name, NULL);
+        add_value(r, name, NULL);
     else if (!cJSON_IsArray(member) || o->kind != OPT_LIST)
-        return add_one(j, v, name, member);
+        return add_one(r, name, member);
     else
-        cJSON_ArrayForEach(one, member) why = why ? why : add_one(j, v, name, one);
+        cJSON_ArrayForEach(one, member) why = why ? why : add_one(r, name, one);
     return why;
 }
 
@@ -149,29 +154,46 @@ static struct muster_bytes data_of(const struct put_json *j, const struct cJSON 
 
 /* ---- a line ---- */
 
-static char *read_members(struct put_json *j, const struct call *like, const char *line)
+static char *add_members(struct reading *r, const char *line, struct muster_bytes *data)
 {
-    struct muster_bytes data = {NULL, 0};
-    struct values v = {NULL, 0};
-    const struct cJSON *member;
-    const char *twice = json_value_twice(j->object);
+    const struct cJSON *member, *object = r->j->object;
+    const char *twice = json_value_twice(object);
     char *why = twice ? say("'%s' is there more than once", twice) : NULL;
-    complain_to(keep_words, &why);
-    cJSON_ArrayForEach(member, j->object)
+    cJSON_ArrayForEach(member, object)
     {
         if (why)
             break;
         if (is_of_a_call(member->string))
             why = say("'%s' is an option of the call, not of a job", member->string);
         else if (strcmp(member->string, "data") == 0)
-            data = data_of(j, member, line);
+            *data = data_of(r->j, member, line);
         else
-            why = add_member(j, &v, member);
+            why = add_member(r, member);
     }
-    if (!why && parse_values(&j->call, like, v.rows, v.n) == 0 && put_check_options(&j->call) == 0)
-        put_read_spec(&j->call, data, &j->spec);
-    complain_to(NULL, NULL);
-    free(v.rows);
+    return why;
+}
+
+/* The spec points to the lists of the call, which itself is over. */
+static void keep_lists(struct reading *r)
+{
+    for (size_t i = 0; i < OPT_LIMIT; i++)
+        if (r->call.own[i].texts)
+            (void)keep(r->j, r->call.own[i].texts);
+}
+
+static char *read_members(struct put_json *j, const struct call *like, const char *line)
+{
+    struct reading r = {.j = j, .call = {.command = like->command, .operands = like->operands, .n_operands = 1}};
+    struct muster_bytes data = {NULL, 0};
+    char *why = add_members(&r, line, &data);
+    if (!why) {
+        complain_to(keep_words, &why);
+        if (parse_values(&r.call, like, r.values, r.n) == 0 && put_check_options(&r.call) == 0)
+            put_read_spec(&r.call, data, &j->spec);
+        complain_to(NULL, NULL);
+    }
+    keep_lists(&r);
+    free(r.values);
     return why;
 }
 
@@ -202,7 +224,7 @@ static bool is_blank(const char *at, const char *end)
 bool put_json_read(struct put_json *j, const struct call *like, struct muster_bytes line, char **why)
 {
     const char *end = NULL, *from = line.data;
-    *j = (struct put_json){.call = {.command = like->command, .operands = like->operands, .n_operands = 1}};
+    *j = (struct put_json){.object = NULL};
     *why = NULL;
     j->object = line.len > 0 ? cJSON_ParseWithLengthOpts(from, line.len, &end, 0) : NULL;
     if (has_nul(line))
@@ -216,10 +238,9 @@ bool put_json_read(struct put_json *j, const struct call *like, struct muster_by
 
 void put_json_clear(struct put_json *j)
 {
-    parse_clear(&j->call);
     cJSON_Delete(j->object);
-    for (size_t i = 0; i < j->n_texts; i++)
-        free(j->texts[i]);
-    free(j->texts);
+    for (size_t i = 0; i < j->n_parts; i++)
+        free(j->parts[i]);
+    free(j->parts);
     *j = (struct put_json){.object = NULL};
 }

@@ -9,13 +9,12 @@
 
 struct cJSON;
 
-/* A spec that was read. */
+/* A spec that was read. Small, because a request may have a million of them. */
 struct put_json {
     struct put_spec spec;
-    struct call call;
     struct cJSON *object;
-    char **texts; /* of members that are no strings */
-    size_t n_texts;
+    void **parts; /* what of it is not in the object: numbers as texts, lists of texts */
+    size_t n_parts;
 };
 
 /* Read one. True if it was refused: then `*why` says why, to be freed. In either case put_json_clear() must be called. */

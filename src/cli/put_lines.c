@@ -67,6 +67,10 @@ static int report_call(const struct lines *l, int err)
     const char *again = l->options.request_id ? "; the same call with the same --request puts only what is missing"
                         : err == MUSTER_E_CONN || err == MUSTER_E_TIMEOUT ? ", and perhaps some of those after them"
                                                                           : "";
+    if (err == MUSTER_E_EXISTS) { /* other jobs were put by this request: not "there already" */
+        (void)complain_error(l->call, err, muster_client_error(l->client));
+        return EXIT_FAILED;
+    }
     say_put(l, put, "");
     if (err == MUSTER_E_STOPPED)
         return complain_stopped(l->call, "%s%s", put, again);
@@ -204,15 +208,24 @@ static int put_read(struct lines *l)
     return code;
 }
 
+/* What comes before a line that is too long; of a request, nothing. */
+static int put_before_long(struct lines *l)
+{
+    int code = EXIT_DONE;
+    if (l->options.request_id)
+        l->line += l->in.n;
+    else
+        code = put_read(l);
+    return code ? code : report_long(l);
+}
+
 static int put_input(struct lines *l)
 {
     enum input_state state = INPUT_MORE;
     int code = EXIT_DONE;
     while (state == INPUT_MORE && !code) {
         state = input_next(&l->in);
-        code = state == INPUT_FAILED ? report_input(l) : put_read(l);
-        if (!code && state == INPUT_TOO_LONG)
-            code = report_long(l);
+        code = state == INPUT_FAILED ? report_input(l) : state == INPUT_TOO_LONG ? put_before_long(l) : put_read(l);
     }
     return code;
 }

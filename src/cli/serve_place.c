@@ -93,17 +93,29 @@ static int temporary_directory(const struct call *call, struct place *place)
     return EXIT_FAILED;
 }
 
+/* One that was refused removes the log that it has made, maybe between another one's open and lock: nobody finds what
+ * that one has locked. */
+static bool is_there(int log, const char *path)
+{
+    struct stat mine, there;
+    return fstat(log, &mine) == 0 && stat(path, &there) == 0 && mine.st_dev == there.st_dev &&
+           mine.st_ino == there.st_ino;
+}
+
 int serve_place_open_log(const struct call *call, struct place *place)
 {
     char path[PATH_MAX + 16];
     snprintf(path, sizeof path, "%s/redis.log", place->dir);
-    place->log = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (place->log < 0)
-        return cannot_use(call, path);
-    if (flock(place->log, LOCK_EX | LOCK_NB) == 0)
-        return EXIT_DONE;
-    close(place->log); /* it is another one's, which may have found the directory new, too */
-    place->log = -1;
+    for (bool is_locked = true; is_locked;) {
+        place->log = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+        if (place->log < 0)
+            return cannot_use(call, path);
+        is_locked = flock(place->log, LOCK_EX | LOCK_NB) == 0;
+        if (is_locked && is_there(place->log, path))
+            return EXIT_DONE;
+        close(place->log); /* it is another one's, which may have found the directory new, too */
+        place->log = -1;
+    }
     complain_refusal(call, COMPLAIN_SYSTEM,
                      "'%s' is in use by another `muster serve`; name another directory with --dir", place->dir);
     return EXIT_FAILED;

@@ -193,7 +193,7 @@ struct top_look *top_look_start(const struct call *call, struct muster_client *c
     sigset_t all, before;
     *l = (struct top_look){.call = call, .client = client, .interval_ms = interval_ms};
     l->totals = top_views_totals();
-    l->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    l->fd = need_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     pthread_mutex_init(&l->mutex, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -201,7 +201,7 @@ struct top_look *top_look_start(const struct call *call, struct muster_client *c
     pthread_condattr_destroy(&attributes);
     sigfillset(&all); /* signals are the terminal's */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int err = l->fd < 0 ? -1 : pthread_create(&l->thread, NULL, run, l);
+    int err = pthread_create(&l->thread, NULL, run, l);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return err ? need(NULL) : l;
 }

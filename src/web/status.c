@@ -291,7 +291,7 @@ struct status *status_start(const struct status_options *o)
     }
     (void)gethostname(s->host, sizeof s->host - 1);
     pthread_mutex_init(&s->lock, NULL);
-    s->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    s->end_fd = need_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     s->on_end = need(event_new(s->base, s->end_fd, EV_READ, on_end, s->base));
     event_add(s->on_end, NULL);
     status_beat(s);

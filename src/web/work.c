@@ -136,7 +136,7 @@ struct work *work_new(struct event_base *base)
     pthread_cond_init(&w->is_asked, NULL);
     list_init(&w->asked);
     list_init(&w->done);
-    w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    w->fd = need_descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     w->event = need(event_new(base, w->fd, EV_READ | EV_PERSIST, on_done, w));
     event_add(w->event, NULL);
     for (size_t i = 0; i < WORK_THREADS; i++) {

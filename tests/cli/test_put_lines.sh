@@ -135,7 +135,10 @@ ok put once --lines --request r <lines
 ok put once --lines --request r <lines
 [[ $(wc -l <out) == 450 ]] || fail "$(wc -l <out) ids"
 waiting once 450
-check_exit 4 "$MUSTER" put once --lines --request r < <(seq 1 449)
+check_exit 1 "$MUSTER" put once --lines --request r < <(seq 1 449) # not 4: these are not there
+told "the request 'r' had other content before"
+! grep -q 'puts only what is missing' err || fail "it never does: $(cat err)"
+check_exit 1 "$MUSTER" put once --request r other
 told "the request 'r' had other content before"
 waiting once 450
 seq 1 450 | sed 's/.*/{"id": "o&"}/; 420s/.*/{"id": "d"}/' >specs
@@ -149,6 +152,25 @@ printf '{"id": "p"}\nnonsense\n' >specs
 check_exit 2 "$MUSTER" put again --json-lines --request t <specs
 told '0 jobs were put'
 waiting again 450
+too_long() { head -c $((64 * 1024 * 1024 + 1)) /dev/zero | tr '\0' x; }
+{ printf 'a\nb\n' && too_long; } >lines
+check_exit 1 "$MUSTER" put long-lines --lines --request u <lines
+told 'line 3: it is longer than 64 MiB; 0 jobs were put'
+[[ ! -s out ]] || fail "$(cat out)"
+printf 'a\nb\nc\n' | ok put long-lines --lines --request u
+waiting long-lines 3
+check_exit 1 "$MUSTER" put long-lines --lines <lines
+told 'line 3: it is longer than 64 MiB; 2 jobs were put'
+waiting long-lines 5
+# A request is put whole, however many lines that is: each takes less than 2 KiB beside its data.
+few() { (ulimit -v 500000 && exec "$@"); }
+if [[ $MUSTER != "$checked" ]]; then # with sanitizers there is never so little
+    seq 1 200000 | check_exit 3 few "$MUSTER" put many --lines --request v --after nobody
+    told "there is no job 'nobody'"
+    seq 1 200000 | sed 's/.*/{"data": "&", "after": "nobody"}/' >specs
+    check_exit 3 few "$MUSTER" put many --json-lines --request w <specs
+    told "there is no job 'nobody'"
+fi
 
 # ---- 6
 # wrong TEXT ARGUMENT...

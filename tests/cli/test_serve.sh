@@ -96,6 +96,35 @@ for round in {1..5}; do
     done
     end "$winner" TERM 0
 done
+# One opens the log of another, which removes it, because it has not been used, before the first one locks it.
+# hold_lock: `held` is about to lock the log of the directory `late`, which was made for `first`; its Redis has no words
+hold_lock() {
+    start first env PATH="$tmp/silent:$PATH" "$MUSTER" serve --dir late --socket first.sock
+    wait_for pgrep -P "${pids[first]}" -x sleep >out
+    start held env ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD="$MUSTER_BUILD/tests/libheld_lock.so" \
+        MUSTER_TEST_FIFO="$tmp/fifo" "$MUSTER" serve --dir late --socket held.sock
+    read -r _ <fifo || true
+    end first TERM 0
+    [[ ! -e late ]] || fail "left behind: $(find late)"
+}
+mkdir silent
+printf '#!/bin/sh\nexec sleep 1000\n' >silent/redis-server
+chmod +x silent/redis-server
+mkfifo fifo
+hold_lock
+serve --dir late --socket here.sock
+: >fifo
+check_end held 1
+says held "'$tmp/late' is in use by another" || fail "it said: $(cat held.err)"
+check_exit 0 env MUSTER_URL="$url" "$MUSTER" queues
+end serve TERM 0
+rm -r late
+hold_lock
+mkdir late # by somebody else
+: >fifo
+wait_for eval "says held 'Redis runs' || has_ended held"
+[[ -s late/redis.log ]] || fail "it has locked a log that is gone: $(cat held.err)"
+end held TERM 0
 # Each number of descriptors that is too small in another place.
 for n in {3..12}; do
     (ulimit -n "$n" && exec "$MUSTER" serve --temporary) </dev/null >>lacking 2>&1 || true

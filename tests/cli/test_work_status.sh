@@ -212,6 +212,12 @@ check_err '--status-token-file is for --status'
 check_exit 2 "$MUSTER" work q --status nonsense -- true
 check_err 'ADDR:PORT'
 end worker TERM 0
+# With each number of descriptors that is too small it ends: by itself, or as soon as it is told to.
+for n in {5..16}; do
+    start worker env ASAN_OPTIONS=detect_leaks=0 bash -c "ulimit -n $n && exec \"\$@\"" bash "$MUSTER" work q --status 127.0.0.1:0 -- true
+    wait_for eval "says worker 'keeps trying' || says worker 'takes tasks' || has_ended worker"
+    if runs worker; then end worker TERM 0; else check_end worker 1; fi
+done
 
 # ---- 5
 echo hidden-token >"$tmp/token"

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/loop.h"
 #include "base/owner.h"
 #include "base/sized.h"
 #include "base/thread.h"
@@ -93,7 +94,7 @@ static void read_options(struct muster_async *a, const struct muster_async_optio
 static int init(struct muster_async *a, const struct client_options *c)
 {
     int inbox = async_inbox_init(&a->inbox), outbox = async_outbox_init(&a->outbox);
-    a->base = event_base_new();
+    a->base = loop_new();
     int err = inbox == MUSTER_OK && outbox == MUSTER_OK && a->base ? MUSTER_OK : MUSTER_E_NOMEM;
     if (err == MUSTER_OK)
         err = async_line_init(a, c);

@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/loop.h"
 #include "base/owner.h"
 #include "base/sized.h"
 #include "base/thread.h"
@@ -155,7 +156,7 @@ static int init(struct muster_listener *l, const struct url *url)
     pthread_mutex_init(&l->wishes.lock, NULL);
     l->wishes.end = &l->wishes.first;
     l->wishes.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    l->base = event_base_new();
+    l->base = loop_new();
     if (err != MUSTER_OK || l->wishes.wake_fd < 0 || !l->base)
         return MUSTER_E_NOMEM;
     err = listener_links_init(l, url);

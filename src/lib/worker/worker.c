@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/owner.h"
 
 static const char *const state_names[] = {
@@ -188,7 +189,7 @@ static int init(struct muster_worker *w, const struct muster_worker_options *o, 
     tell_new(w);
     calls_new(w);
     w->owns_base = o->base == NULL;
-    w->base = o->base ? o->base : event_base_new();
+    w->base = o->base ? o->base : loop_new();
     int err = w->base ? produce_new(w, url) : MUSTER_E_NOMEM;
     if (err == MUSTER_OK)
         err = new_parts(w);
