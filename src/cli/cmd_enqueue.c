@@ -33,8 +33,11 @@ struct flow {
     struct muster_enqueue_options options;
     bool is_unique, is_awaited;
     uint64_t enqueued, existed, unsure, unconfirmed, waiting;
-    struct input *input; /* NULL: the tasks are operands */
-    const char **ids;    /* of unique tasks, with --json, and of those awaited: as many as were enqueued or existed */
+    uint64_t too_big,
+        too_big_len;      /* the number of the task that Redis does not take for its size, and its length; 0: none */
+    bool goes_one_by_one; /* because a batch was too large */
+    struct input *input;  /* NULL: the tasks are operands */
+    const char **ids;     /* of unique tasks, with --json, and of those awaited: as many as were enqueued or existed */
 };
 
 /* Is the task there after this? */
@@ -93,6 +96,16 @@ static int count(struct flow *f, int err, size_t n)
     return is_there(f, err) ? MUSTER_OK : err;
 }
 
+/* Redis does not take these. The largest of them is too large if any is; `first`: the number of the first. */
+static void note_too_big(struct flow *f, const struct muster_bytes *tasks, size_t n, uint64_t first)
+{
+    size_t largest = 0;
+    for (size_t i = 1; i < n; i++)
+        largest = tasks[i].len > tasks[largest].len ? i : largest;
+    f->too_big = first + largest;
+    f->too_big_len = tasks[largest].len;
+}
+
 static int enqueue_batch(struct flow *f, const struct muster_bytes *tasks, size_t n)
 {
     return count(f, muster_task_enqueue_many(f->client, f->queue, tasks, n, &f->options, &f->waiting), n);
@@ -115,6 +128,8 @@ static int enqueue_each(struct flow *f, const struct muster_bytes *tasks, size_t
         err = enqueue_named(f, &tasks[i], id);
         if (is_there(f, err))
             keep_id(f, id);
+        if (err == MUSTER_E_TOO_BIG)
+            note_too_big(f, &tasks[i], 1, f->enqueued + f->existed + 1);
         err = count(f, err, 1);
         if (err == MUSTER_OK)
             err = go_on(f, i + 1 < n);
@@ -126,14 +141,24 @@ static int enqueue_each(struct flow *f, const struct muster_bytes *tasks, size_t
  * request is sent whole: if it is repeated it must be split as before, and only the library knows how. */
 static int enqueue_all(struct flow *f, const struct muster_bytes *tasks, size_t n)
 {
+    const struct muster_bytes *first = tasks;
+    const uint64_t before = f->enqueued + f->existed;
     int err = MUSTER_OK;
     if (f->is_unique || f->is_awaited)
         return enqueue_each(f, tasks, n);
-    if (f->options.request_id)
-        return n > 0 ? enqueue_batch(f, tasks, n) : MUSTER_OK;
-    while (n > 0 && err == MUSTER_OK) {
-        size_t count = batch_size(tasks, n, f->options.at_front);
-        err = enqueue_batch(f, f->options.at_front ? tasks + n - count : tasks, count);
+    if (f->options.request_id && n > 0 && (err = enqueue_batch(f, tasks, n)) == MUSTER_E_TOO_BIG)
+        note_too_big(f, tasks, n, 1);
+    while (!f->options.request_id && n > 0 && err == MUSTER_OK) {
+        size_t count = f->goes_one_by_one ? 1 : batch_size(tasks, n, f->options.at_front);
+        const struct muster_bytes *batch = f->options.at_front ? tasks + n - count : tasks;
+        err = enqueue_batch(f, batch, count);
+        if (err == MUSTER_E_TOO_BIG && count > 1) { /* maybe only together */
+            f->goes_one_by_one = true;
+            err = MUSTER_OK;
+            continue;
+        }
+        if (err == MUSTER_E_TOO_BIG)
+            note_too_big(f, batch, count, before + (uint64_t)(batch - first) + 1);
         n -= count;
         if (!f->options.at_front)
             tasks += count;
@@ -176,12 +201,15 @@ static const char *say_how_far(const struct flow *f, bool is_all, char out[HOW_F
 
 static int report_flow(const struct flow *f, int err)
 {
-    char text[HOW_FAR_SIZE], detail[HOW_FAR_SIZE + 256];
+    char text[HOW_FAR_SIZE], detail[HOW_FAR_SIZE + 320], task[64] = "";
     if (err == MUSTER_E_EXISTS) { /* other tasks are there under this id: not "there already" */
         (void)complain_error(f->call, err, muster_client_error(f->client));
         return EXIT_FAILED;
     }
-    snprintf(detail, sizeof detail, "%s; %s", err == MUSTER_E_STOPPED ? "interrupted" : muster_client_error(f->client),
+    if (err == MUSTER_E_TOO_BIG && f->too_big > 0)
+        snprintf(task, sizeof task, "task %" PRIu64 ", of %" PRIu64 " bytes: ", f->too_big, f->too_big_len);
+    snprintf(detail, sizeof detail, "%s%s; %s", task,
+             err == MUSTER_E_STOPPED ? "interrupted" : muster_client_error(f->client),
              say_how_far(f, err == MUSTER_E_UNCONFIRMED, text));
     return complain_tried(f->enqueued + f->existed > 0, complain_error(f->call, err, detail));
 }

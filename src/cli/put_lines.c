@@ -144,6 +144,30 @@ static char *add_line(struct lines *l, struct batch *b, struct muster_bytes line
     return NULL;
 }
 
+/* Redis does not take these lines. The largest of them is too large if any is. */
+static int report_too_big(const struct lines *l, const struct batch *b, size_t from)
+{
+    size_t largest = from;
+    char why[WORDS_SIZE];
+    for (size_t i = from; i < b->n; i++)
+        largest = b->specs[i]->data.len > b->specs[largest]->data.len ? i : largest;
+    snprintf(why, sizeof why, "its data of %zu bytes: %s", b->specs[largest]->data.len, muster_client_error(l->client));
+    return report_line(l, b->lines[largest], MUSTER_E_TOO_BIG, why);
+}
+
+static int put_batch(struct lines *l, struct batch *b);
+
+/* Together they are more than Redis takes. */
+static int put_one_by_one(struct lines *l, const struct batch *b)
+{
+    int code = EXIT_DONE;
+    for (size_t i = 0; i < b->n && !code; i++) {
+        struct batch one = {.jobs = b->jobs + i, .specs = b->specs + i, .lines = b->lines + i, .n = 1, .ids = b->ids};
+        code = put_batch(l, &one);
+    }
+    return code;
+}
+
 static int put_batch(struct lines *l, struct batch *b)
 {
     size_t put = 0, refused = 0;
@@ -156,6 +180,10 @@ static int put_batch(struct lines *l, struct batch *b)
     l->put += put;
     l->unconfirmed += err == MUSTER_E_UNCONFIRMED ? put : 0;
     progress_show_part("jobs put", l->put, input_part(&l->in));
+    if (err == MUSTER_E_TOO_BIG && refused == 0 && b->n > 1 && !l->options.request_id)
+        return put_one_by_one(l, b);
+    if (err == MUSTER_E_TOO_BIG && refused == 0 && put < b->n)
+        return report_too_big(l, b, put);
     if (refused > 0)
         return report_line(l, b->lines[refused - 1], err, muster_client_error(l->client));
     return err == MUSTER_OK || err == MUSTER_E_UNCONFIRMED ? EXIT_DONE : report_call(l, err);

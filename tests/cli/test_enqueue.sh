@@ -10,6 +10,7 @@
 #  5. a task over 64 MiB is refused, nothing of its batch is sent, and what was sent before is counted
 #  6. after a failure in the middle the message counts what is in the queue, neither more nor less
 #  7. input that cannot be read is an error
+#  8. a task that is too large for Redis is told by its number; tasks that are too large only together are enqueued
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -108,3 +109,23 @@ check_exit 1 "$MUSTER" enqueue q <"$tmp"
 check_err 'cannot read standard input: Is a directory'
 check_exit 1 "$MUSTER" enqueue q <&-
 check_err 'cannot read standard input'
+
+# ---- 8
+redis CONFIG SET proto-max-bulk-len 1mb >"$tmp/out"
+redis CONFIG SET client-query-buffer-limit 1mb >"$tmp/out"
+{
+    printf 'a\nb\n'
+    head -c 1500000 /dev/zero | tr '\0' x
+    printf '\nc\n'
+} >"$tmp/tasks"
+for how in '' --front --unique --wait '--request large'; do
+    # shellcheck disable=SC2086 # words
+    check_exit 1 "$MUSTER" enqueue large $how <"$tmp/tasks"
+    check_err 'task 3, of 1500000 bytes: '
+done
+for n in {1..950}; do printf '%01100d\n' "$n"; done >"$tmp/tasks"
+check_exit 0 "$MUSTER" enqueue heap <"$tmp/tasks"
+check_exit 0 "$MUSTER" enqueue heap --front <"$tmp/tasks"
+check_redis 1900 LLEN muster:queues:heap
+redis CONFIG SET proto-max-bulk-len 512mb >"$tmp/out"
+redis CONFIG SET client-query-buffer-limit 1gb >"$tmp/out"

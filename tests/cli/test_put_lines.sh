@@ -10,6 +10,8 @@
 #  4. more lines than one script takes
 #  5. under a request id the same lines add nothing, and what is missing is added
 #  6. wrong options: status 2, and nothing is sent
+#  7. a line that is too large for Redis is told by its number, also under a request id; lines that are too large only
+#     together are put
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -184,3 +186,27 @@ wrong "each line has its own 'tag'" --json-lines --tag x
 wrong '--id names one job' --lines --id x
 wrong '1 to 200 bytes' --lines --request ''
 check_exit 3 "$MUSTER" jobs --queue wrong --state waiting
+
+# ---- 7
+redis CONFIG SET proto-max-bulk-len 1mb >said
+redis CONFIG SET client-query-buffer-limit 1mb >said
+{
+    printf 'a\nb\n'
+    head -c 1500000 /dev/zero | tr '\0' x
+    printf '\nc\n'
+} >lines
+for how in '' '--request large'; do
+    # shellcheck disable=SC2086 # words
+    check_exit 1 "$MUSTER" put large --lines $how <lines
+    told 'line 3: its data of 1500000 bytes: '
+    told '2 jobs were put'
+done
+sed 's/.*/{"data": "&"}/' lines >specs
+check_exit 1 "$MUSTER" put large --json-lines <specs
+told 'line 3: '
+waiting large 6
+for n in {1..190}; do printf '%05510d\n' "$n"; done >lines
+ok put many --lines <lines
+waiting many 190
+redis CONFIG SET proto-max-bulk-len 512mb >said
+redis CONFIG SET client-query-buffer-limit 1gb >said

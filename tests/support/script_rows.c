@@ -113,7 +113,7 @@ const struct script_row script_rows[] = {
     {CALL("promote", PROMOTE, NULL)},
     {CALL("tidy", TIDY, "0")},
     {CALL("note ages", NOTE_AGES, "0", "0")},
-    {CALL("heads", HEADS, "9", "3", "HMGET", "job:held", "data", "3", "HGET", "queue:q", "x")},
+    {CALL("heads", HEADS, "9", "1000", "3", "HMGET", "job:held", "data", "3", "HGET", "queue:q", "x")},
     {CALL("fetch", FETCH, "w", HELD_JOB, "q", "0")},
     {CALL("config", CONFIG, "q", "max_running", "9")},
     {CALL("config, a bound", CONFIG, "q", "keep_failed", "1"), .vanish = 20},

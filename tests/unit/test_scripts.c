@@ -379,9 +379,10 @@ static void what_is_cut_is_said_before_the_commands(void **state)
 {
     struct command c = COMMAND_EMPTY;
     (void)state;
-    script_heads(&c, &root, 65536);
+    script_heads(&c, &root, 65536, SCRIPT_HEADS_ROOM);
     command_words(&c, (const char *const[]){"3", "HGET", "queue:b:c", "paused", NULL});
-    assert_script(&c, SCRIPT_HEADS, "|3|HGET|queue:b:c|paused", "how many bytes", "65536");
+    assert_script(&c, SCRIPT_HEADS, "|3|HGET|queue:b:c|paused", "how many bytes a text may have", "65536",
+                  "how many bytes the answer may have", "262144");
 }
 
 /* Every check begins with whether to repair. */

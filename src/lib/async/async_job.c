@@ -229,7 +229,7 @@ int muster_async_job(struct muster_async *a, const char *id, muster_async_fn *fn
     if (err != MUSTER_OK)
         return err;
     key_of(key, a->prefix, KEY_JOB, id);
-    script_heads(&c, &a->root, COMMAND_LARGE);
+    script_heads(&c, &a->root, COMMAND_LARGE, COMMAND_LARGE);
     command_number(&c, 2);
     command_words(&c, (const char *const[]){"HGETALL", key + a->root.len, NULL});
     return async_asked_post(a, async_asked_new(a, &kind_job, sizeof(struct look), &c, id, fn, arg));

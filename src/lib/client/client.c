@@ -133,18 +133,28 @@ int client_check_task(struct muster_client *c, const struct muster_bytes *task)
     return client_answer(c, names_check_task(task, c->max_task_len, &why), &why);
 }
 
-int client_ask(struct muster_client *c, struct redisReply **reply, const char *const *words)
+static int ask(struct muster_client *c, struct redisReply **reply, const char *const *words, bool is_look)
 {
-    struct command command = COMMAND_EMPTY;
+    struct command command = {.is_look = is_look};
     command_words(&command, words);
     int err = redis_call(c->redis, &command, reply);
     command_clear(&command);
     return err;
 }
 
+int client_ask(struct muster_client *c, struct redisReply **reply, const char *const *words)
+{
+    return ask(c, reply, words, false);
+}
+
+int client_look(struct muster_client *c, struct redisReply **reply, const char *const *words)
+{
+    return ask(c, reply, words, true);
+}
+
 int client_append(struct muster_client *c, const char *const *words)
 {
-    struct command command = COMMAND_EMPTY;
+    struct command command = {.is_look = true};
     command_words(&command, words);
     int err = redis_append(c->redis, &command);
     command_clear(&command);

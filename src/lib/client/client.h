@@ -25,6 +25,10 @@ struct muster_client {
     struct redis_confirmed confirmed; /* has what the last call added been confirmed? */
     struct unheard unheard;
     size_t take_room; /* a take asks for so many at most, because answers to more were not sent; 0: for any number */
+    struct {
+        size_t room;   /* an answer has about so many bytes, because more were not sent; 0: as many as it may */
+        bool is_known; /* Redis has said its limit */
+    } heads;
     struct ages ages; /* since when tasks wait, as this client has seen */
     struct {
         muster_progress_fn *fn; /* NULL: nobody is told */
@@ -47,6 +51,10 @@ int client_check_task(struct muster_client *c, const struct muster_bytes *task);
 
 /* Send one command of words: its name, a key, and more words up to NULL. */
 int client_ask(struct muster_client *c, struct redisReply **reply, const char *const *words);
+
+/* The same for one that only reads, and whose answer may be large: if Redis may have closed the connection for its size,
+ * the words of E_CONN name the limit. */
+int client_look(struct muster_client *c, struct redisReply **reply, const char *const *words);
 
 /* The same, but it is sent with the next call. redis_read() reads its answer. */
 int client_append(struct muster_client *c, const char *const *words);

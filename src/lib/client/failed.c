@@ -277,19 +277,39 @@ struct group_rows {
     void *arg;
 };
 
+static void give_group(const struct group_rows *rows, const char *queue, const char *field, long long n, bool *stop)
+{
+    if (field && strncmp(field, "g:", 2) == 0 && n > 0)
+        *stop = rows->fn(&(struct muster_failed_group){queue, field + 2, (uint64_t)n}, rows->arg) != 0;
+}
+
+/* All groups together are more than this Redis sends. */
+static int group_rows_one_by_one(struct muster_client *c, const char *key, const char *queue,
+                                 const struct group_rows *rows, bool *stop)
+{
+    struct name_list names = {.n = 0};
+    int err = page_scan_names(c, "HSCAN", key, &names);
+    for (size_t i = 0; i < names.n && err == MUSTER_OK && !*stop; i++) {
+        struct redisReply *n;
+        err = client_ask(c, &n, (const char *const[]){"HGET", key, names.at[i].text, NULL});
+        give_group(rows, queue, names.at[i].text, reply_number(n, 0), stop);
+        redis_reply_free(n);
+    }
+    name_list_clear(&names);
+    return err;
+}
+
 static int group_rows(struct muster_client *c, const char *queue, void *arg, bool *stop)
 {
     const struct group_rows *rows = arg;
     char key[KEY_MAX];
     struct redisReply *figures;
     key_of(key, c->prefix, KEY_FAILURES, queue);
-    int err = client_ask(c, &figures, (const char *const[]){"HGETALL", key, NULL});
-    for (size_t i = 0; i + 1 < reply_len(figures) && !*stop; i += 2) {
-        const char *field = reply_text(reply_at(figures, i));
-        long long n = reply_number(reply_at(figures, i + 1), 0);
-        if (field && strncmp(field, "g:", 2) == 0 && n > 0)
-            *stop = rows->fn(&(struct muster_failed_group){queue, field + 2, (uint64_t)n}, rows->arg) != 0;
-    }
+    int err = client_look(c, &figures, (const char *const[]){"HGETALL", key, NULL});
+    if (err == MUSTER_E_CONN && redis_answer_limits(c->redis))
+        return group_rows_one_by_one(c, key, queue, rows, stop);
+    for (size_t i = 0; i + 1 < reply_len(figures) && !*stop; i += 2)
+        give_group(rows, queue, reply_text(reply_at(figures, i)), reply_number(reply_at(figures, i + 1), 0), stop);
     redis_reply_free(figures);
     return err;
 }

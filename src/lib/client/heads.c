@@ -6,12 +6,17 @@
  */
 #include "client/heads.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "client/heads_plain.h"
 #include "client/page.h"
 #include "protocol/script_queue.h"
+#include "redis/byte_limits.h"
+#include "redis/reply_make.h"
 
 static const char *without_root(const struct muster_client *c, const char *key)
 {
@@ -35,25 +40,171 @@ static int refuse(struct muster_client *c, const char *key)
     return MUSTER_E_REDIS;
 }
 
+/* ---- as much as this Redis sends ---- */
+
+#define ROOM_MIN ((size_t)4 * 1024)
+
+static size_t room_of(const struct muster_client *c)
+{
+    return c->heads.room > 0 ? c->heads.room : SCRIPT_HEADS_ROOM;
+}
+
+/* A single text that does not come, however little comes beside it. */
+static int too_big(struct muster_client *c, const char *key, size_t most, const struct byte_limits *limits)
+{
+    char of[40] = "";
+    if (limits->answer > 0)
+        snprintf(of, sizeof of, " of %" PRIu64, limits->answer);
+    redis_error_set(
+        c->redis,
+        "one value of '%s', of which no more than %zu bytes were asked for, is more than this Redis sends (its "
+        "client-output-buffer-limit for normal clients%s): raise that",
+        key, most, of);
+    return MUSTER_E_TOO_BIG;
+}
+
+/* The connection ended. True: it may have been for the size of the answer, and now there is less in one. Otherwise *err is
+ * what the call returns. */
+static bool asks_for_less(struct muster_client *c, const char *key, size_t most, int *err)
+{
+    const struct byte_limits *limits = *err == MUSTER_E_CONN ? redis_answer_limits(c->redis) : NULL;
+    const size_t room = room_of(c);
+    if (!limits)
+        return false;
+    c->heads.is_known = limits->answer > 0;
+    if (room > ROOM_MIN) {
+        const size_t less = limits->answer > 0 && limits->answer / 2 < room ? limits->answer / 2 : room / 4;
+        c->heads.room = less < most || less < ROOM_MIN ? ROOM_MIN : less;
+        return true;
+    }
+    if (byte_limits_may_end(limits, BYTE_LIMITS_ANSWER, most))
+        *err = too_big(c, key, most, limits);
+    return false;
+}
+
+/* With each answer that comes there may be more in one, unless the limit is known: what ended a connection may have been
+ * something else. */
+static void note_answer(struct muster_client *c)
+{
+    if (!c->heads.is_known)
+        c->heads.room = c->heads.room * 2 < SCRIPT_HEADS_ROOM ? c->heads.room * 2 : 0;
+}
+
+/* What one command answers, as far as it fits. */
+static int ask_once(struct muster_client *c, size_t most, struct redisReply **all, const char *const *words)
+{
+    int err;
+    do {
+        struct command command = COMMAND_EMPTY;
+        script_heads(&command, &c->root, most, room_of(c));
+        say(c, &command, words);
+        err = client_run(c, &command, all);
+    } while (err != MUSTER_OK && asks_for_less(c, words[1], most, &err));
+    if (err == MUSTER_OK)
+        note_answer(c);
+    if (err == MUSTER_OK && reply_kind(reply_at(*all, 2)) == REPLY_NIL && reply_text(reply_at(*all, 1)))
+        err = refuse(c, reply_text(reply_at(*all, 1)));
+    return err;
+}
+
+/* Of a text that did not fit there is only its length. */
+static bool is_left_out(const struct redisReply *text)
+{
+    uint64_t whole = 0;
+    return reply_kind(text) == REPLY_LIST && reply_head(text, &whole).len == 0 && whole > 0;
+}
+
+/* Ask for it alone. It may be gone by now: then it is as if it were not there. */
+static int fill(struct muster_client *c, size_t most, struct redisReply *list, size_t i, const char *const *words)
+{
+    struct redisReply *alone;
+    int err = heads_ask(c, most, &alone, words);
+    const bool is_member = strcmp(words[0], "HGET") != 0;
+    struct redisReply *text = is_member ? reply_take(alone, 0) : alone;
+    if (is_member)
+        redis_reply_free(alone);
+    if (err != MUSTER_OK || !text) {
+        redis_reply_free(text);
+        return err;
+    }
+    return reply_put(list, i, text) ? MUSTER_OK : MUSTER_E_NOMEM;
+}
+
+/* {field, value, ...} */
+static int fill_pairs(struct muster_client *c, size_t most, const char *key, struct redisReply *pairs)
+{
+    int err = MUSTER_OK;
+    for (size_t i = 0; i + 1 < reply_len(pairs) && err == MUSTER_OK; i += 2) {
+        const char *field = reply_text(reply_at(pairs, i));
+        if (field && is_left_out(reply_at(pairs, i + 1)))
+            err = fill(c, most, pairs, i + 1, (const char *const[]){"HGET", key, field, NULL});
+    }
+    return err;
+}
+
+/* {member, score, ...}: no two that are long have the same score. */
+static int fill_members(struct muster_client *c, size_t most, const char *key, struct redisReply *pairs)
+{
+    int err = MUSTER_OK;
+    for (size_t i = 0; i + 1 < reply_len(pairs) && err == MUSTER_OK; i += 2) {
+        const char *at = reply_text(reply_at(pairs, i + 1));
+        if (at && is_left_out(reply_at(pairs, i)))
+            err = fill(c, most, pairs, i, (const char *const[]){"ZRANGEBYSCORE", key, at, at, NULL});
+    }
+    return err;
+}
+
+/* The rest of a range, as far as it did not fit, in steps. `words` are those of its command. */
+static int ask_rest(struct muster_client *c, size_t most, struct redisReply **reply, const char *const *words,
+                    uint64_t left_out)
+{
+    const size_t step = words[4] ? 2 : 1;
+    long long first = strtoll(words[2], NULL, 10), last = strtoll(words[3], NULL, 10);
+    size_t n = reply_len(*reply);
+    int err = MUSTER_OK;
+    while (err == MUSTER_OK && left_out > 0 && n > 0) {
+        char from[24];
+        struct redisReply *all;
+        first = first < 0 ? last - (long long)(left_out / step) + 1 : first + (long long)(n / step);
+        snprintf(from, sizeof from, "%lld", first);
+        err = ask_once(c, most, &all, (const char *const[]){words[0], words[1], from, words[3], words[4], NULL});
+        left_out = reply_count(reply_at(all, 0));
+        struct redisReply *more = err == MUSTER_OK ? reply_take(all, 2) : NULL;
+        n = reply_len(more);
+        redis_reply_free(all);
+        if (err == MUSTER_OK && n == 0)
+            redis_reply_free(more);
+        else if (err == MUSTER_OK && !(*reply = reply_join(*reply, more)))
+            err = MUSTER_E_NOMEM;
+    }
+    return err;
+}
+
+static int complete(struct muster_client *c, size_t most, struct redisReply **reply, const char *const *words,
+                    uint64_t left_out)
+{
+    if (left_out > 0)
+        return ask_rest(c, most, reply, words, left_out);
+    if (strcmp(words[0], "HSCAN") == 0 && reply_len(*reply) == 2)
+        return fill_pairs(c, most, words[1], (struct redisReply *)(uintptr_t)reply_at(*reply, 1));
+    if (strcmp(words[0], "ZSCAN") == 0 && reply_len(*reply) == 2)
+        return fill_members(c, most, words[1], (struct redisReply *)(uintptr_t)reply_at(*reply, 1));
+    return MUSTER_OK;
+}
+
 int heads_ask(struct muster_client *c, size_t most, struct redisReply **reply, const char *const *words)
 {
-    struct command command = COMMAND_EMPTY;
-    struct redisReply *all;
+    struct redisReply *all = NULL;
     *reply = NULL;
     if (most == HEADS_WHOLE)
-        return client_ask(c, reply, words);
-    script_heads(&command, &c->root, most);
-    say(c, &command, words);
-    int err = client_run(c, &command, &all);
-    if (err == MUSTER_E_DENIED)
-        return heads_plain_ask(c, most, reply, words);
+        return client_look(c, reply, words);
+    int err = ask_once(c, most, &all, words);
     if (err == MUSTER_OK) {
         *reply = reply_take(all, 2);
-        if (reply_kind(*reply) == REPLY_NIL && reply_text(reply_at(all, 1)))
-            err = refuse(c, reply_text(reply_at(all, 1)));
+        err = complete(c, most, reply, words, reply_count(reply_at(all, 0)));
     }
     redis_reply_free(all);
-    return err;
+    return err == MUSTER_E_DENIED ? heads_plain_ask(c, most, reply, words) : err;
 }
 
 /* ---- jobs ---- */
@@ -93,7 +244,7 @@ static int ask_whole(struct muster_client *c, const char *const *ids, size_t n, 
 {
     int err = MUSTER_OK;
     for (size_t i = 0; i < n && err == MUSTER_OK; i++) {
-        struct command command = COMMAND_EMPTY;
+        struct command command = {.is_look = true};
         if (!ids[i])
             continue;
         say_job(c, &command, ids[i], fields, 0);
@@ -107,24 +258,58 @@ static int ask_whole(struct muster_client *c, const char *const *ids, size_t n, 
     return err;
 }
 
+static int fill_job(struct muster_client *c, size_t most, const char *id, const char *const *fields,
+                    struct redisReply *record)
+{
+    char key[KEY_MAX];
+    int err = MUSTER_OK;
+    key_of(key, c->prefix, KEY_JOB, id);
+    if (!fields)
+        return fill_pairs(c, most, key, record);
+    for (size_t i = 0; i < reply_len(record) && fields[i] && err == MUSTER_OK; i++)
+        if (is_left_out(reply_at(record, i)))
+            err = fill(c, most, record, i, (const char *const[]){"HGET", key, fields[i], NULL});
+    return err;
+}
+
+static int ask_jobs(struct muster_client *c, size_t most, const char *const *ids, size_t n, const char *const *fields,
+                    struct redisReply **all)
+{
+    int err;
+    char key[KEY_MAX];
+    key_of(key, c->prefix, KEY_JOB, *ids);
+    do {
+        struct command command = COMMAND_EMPTY;
+        script_heads(&command, &c->root, most, room_of(c));
+        for (size_t i = 0; i < n; i++)
+            if (ids[i])
+                add_job(c, &command, ids[i], fields);
+        err = client_run(c, &command, all);
+    } while (err != MUSTER_OK && asks_for_less(c, key, most, &err));
+    if (err == MUSTER_OK)
+        note_answer(c);
+    return err;
+}
+
 /* The jobs from `*at` on. The script answers as many as are enough for one answer, and one at least. */
 static int ask_some(struct muster_client *c, size_t most, const char *const *ids, size_t n, const char *const *fields,
                     struct redisReply **replies, size_t *at)
 {
-    struct command command = COMMAND_EMPTY;
     struct redisReply *all;
-    script_heads(&command, &c->root, most);
-    for (size_t i = *at; i < n; i++)
-        if (ids[i])
-            add_job(c, &command, ids[i], fields);
-    int err = client_run(c, &command, &all);
+    while (!ids[*at]) /* the last one is there */
+        ++*at;
+    const size_t first = *at;
+    int err = ask_jobs(c, most, ids + first, n - first, fields, &all);
     size_t come = 2;
     for (; err == MUSTER_OK && *at < n && (!ids[*at] || come < reply_len(all)); ++*at)
         if (ids[*at])
             take_job(ids[*at], all, come++, &replies[*at]);
     if (err == MUSTER_OK && come == 2)
-        err = refuse(c, ids[*at]);
+        err = refuse(c, ids[first]);
     redis_reply_free(all);
+    for (size_t i = first; err == MUSTER_OK && i < *at; i++)
+        if (ids[i])
+            err = fill_job(c, most, ids[i], fields, replies[i]);
     return err;
 }
 

@@ -19,6 +19,24 @@ static const char *const long_fields[] = {"data", "result"};
 /* In the place of a field that is not asked for. No record has it. */
 #define NO_FIELD ""
 
+#define SENT_MIN ((size_t)16 * 1024)
+
+/* A text of a hash that has more bytes is not asked for. */
+static size_t sent_max(const struct muster_client *c)
+{
+    return c->heads.room > 0 ? c->heads.room : HEADS_SENT_MAX;
+}
+
+/* The connection has ended, maybe for the size of an answer. True: now there is less in one. */
+static bool asks_for_less(struct muster_client *c, int err)
+{
+    const size_t most = sent_max(c);
+    if (err != MUSTER_E_CONN || !redis_answer_limits(c->redis) || most <= SENT_MIN)
+        return false;
+    c->heads.room = most / 4 < SENT_MIN ? SENT_MIN : most / 4;
+    return true;
+}
+
 /* MUSTER_OK if there is memory, as it was needed. */
 static int has_memory(struct muster_client *c, bool has)
 {
@@ -66,8 +84,8 @@ static int ask_some(struct muster_client *c, size_t most, struct redisReply **re
     struct redisReply *some;
     snprintf(from, sizeof from, "%lld", at);
     snprintf(to, sizeof to, "%lld", at + *step - 1 < last ? at + *step - 1 : last);
-    int err = client_ask(c, &some, (const char *const[]){words[0], words[1], from, to, words[4], NULL});
-    *step = has_long(some, most) ? 1 : 2 * *step;
+    int err = client_look(c, &some, (const char *const[]){words[0], words[1], from, to, words[4], NULL});
+    *step = has_long(some, most) || c->heads.room > 0 ? 1 : 2 * *step;
     if (err == MUSTER_OK)
         err = cut(c, &some, most);
     if (err != MUSTER_OK) {
@@ -93,18 +111,65 @@ static int ask_range(struct muster_client *c, size_t most, struct redisReply **r
     return err;
 }
 
-int heads_plain_ask(struct muster_client *c, size_t most, struct redisReply **reply, const char *const *words)
+/* ---- hashes ---- */
+
+static int ask_field(struct muster_client *c, size_t most, struct redisReply **reply, const char *const *words)
 {
-    uint64_t len = 0;
-    *reply = NULL;
-    if (is_range(words[0]))
-        return ask_range(c, most, reply, words);
-    int err = strcmp(words[0], "HGET") == 0 ? ask_length(c, words[1], words[2], &len) : MUSTER_OK;
-    if (err == MUSTER_OK && len > HEADS_SENT_MAX)
+    uint64_t len;
+    int err = ask_length(c, words[1], words[2], &len);
+    if (err == MUSTER_OK && len > sent_max(c))
         return has_memory(c, (*reply = reply_left_out(len)));
     if (err == MUSTER_OK)
-        err = client_ask(c, reply, words);
+        err = client_look(c, reply, words);
     return err == MUSTER_OK ? cut(c, reply, most) : err;
+}
+
+/* {cursor, {field, value, ...}}, all at once. HSCAN brings what is long, too. */
+static int ask_fields_one_by_one(struct muster_client *c, size_t most, struct redisReply **reply, const char *key)
+{
+    struct redisReply *names, *pairs = NULL;
+    int err = client_look(c, &names, (const char *const[]){"HKEYS", key, NULL});
+    if (err == MUSTER_OK)
+        err = has_memory(c, (pairs = reply_spread(names)));
+    for (size_t i = 0; i + 1 < reply_len(pairs) && err == MUSTER_OK; i += 2) {
+        struct redisReply *value = NULL;
+        const char *name = reply_text(reply_at(pairs, i));
+        if (name)
+            err = ask_field(c, most, &value, (const char *const[]){"HGET", key, name, NULL});
+        if (err == MUSTER_OK && value)
+            err = has_memory(c, reply_put(pairs, i + 1, value));
+        else
+            redis_reply_free(value);
+    }
+    if (err == MUSTER_OK)
+        err = has_memory(c, (*reply = reply_scanned(pairs)));
+    else
+        redis_reply_free(pairs);
+    return err;
+}
+
+static int ask(struct muster_client *c, size_t most, struct redisReply **reply, const char *const *words)
+{
+    if (is_range(words[0]))
+        return ask_range(c, most, reply, words);
+    if (strcmp(words[0], "HGET") == 0)
+        return ask_field(c, most, reply, words);
+    if (strcmp(words[0], "HSCAN") == 0 && strcmp(words[2], "0") == 0 && c->heads.room > 0)
+        return ask_fields_one_by_one(c, most, reply, words[1]);
+    int err = client_look(c, reply, words);
+    return err == MUSTER_OK ? cut(c, reply, most) : err;
+}
+
+int heads_plain_ask(struct muster_client *c, size_t most, struct redisReply **reply, const char *const *words)
+{
+    int err;
+    *reply = NULL;
+    do {
+        redis_reply_free(*reply);
+        *reply = NULL;
+        err = ask(c, most, reply, words);
+    } while (asks_for_less(c, err));
+    return err;
 }
 
 /* ---- jobs ---- */
@@ -112,6 +177,7 @@ int heads_plain_ask(struct muster_client *c, size_t most, struct redisReply **re
 /* A job to read. `lens`: of its long fields, 0 for one that is not wanted. */
 struct job {
     const char *id;
+    uint64_t most; /* a field that has more bytes is left out */
     uint64_t lens[LONG_FIELDS];
 };
 
@@ -119,7 +185,7 @@ static bool is_long(const struct job *j)
 {
     bool is = false;
     for (size_t i = 0; i < LONG_FIELDS; i++)
-        is |= j->lens[i] > HEADS_SENT_MAX;
+        is |= j->lens[i] > j->most;
     return is;
 }
 
@@ -127,14 +193,14 @@ static bool is_long(const struct job *j)
 static uint64_t left_out(const struct job *j, const char *field)
 {
     for (size_t i = 0; i < LONG_FIELDS; i++)
-        if (strcmp(long_fields[i], field) == 0 && j->lens[i] > HEADS_SENT_MAX)
+        if (strcmp(long_fields[i], field) == 0 && j->lens[i] > j->most)
             return j->lens[i];
     return 0;
 }
 
 static int append(struct muster_client *c, const struct job *j, const char *name, const char *const *words)
 {
-    struct command command = COMMAND_EMPTY;
+    struct command command = {.is_look = true};
     char key[KEY_MAX];
     key_of(key, c->prefix, KEY_JOB, j->id);
     command_words(&command, (const char *const[]){name, key, NULL});
@@ -189,7 +255,7 @@ static size_t fit(const struct job *jobs, size_t n)
 {
     uint64_t sum = 0;
     size_t i = 0;
-    for (; i < n && (i == 0 || sum <= HEADS_SENT_MAX / 2); i++)
+    for (; i < n && (i == 0 || sum <= jobs->most / 2); i++)
         for (size_t j = 0; is_short(&jobs[i]) && j < LONG_FIELDS; j++)
             sum += jobs[i].lens[j];
     return i;
@@ -282,11 +348,16 @@ int heads_plain_jobs(struct muster_client *c, size_t most, const char *const *id
                      struct redisReply **replies)
 {
     struct job *jobs = calloc(n + 1, sizeof *jobs);
-    for (size_t i = 0; jobs && i < n; i++)
-        jobs[i].id = ids[i];
     int err = has_memory(c, jobs);
-    if (err == MUSTER_OK)
-        err = ask_jobs(c, most, jobs, n, fields, replies);
+    do {
+        for (size_t i = 0; jobs && i < n; i++) {
+            jobs[i] = (struct job){.id = ids[i], .most = sent_max(c)};
+            redis_reply_free(replies[i]);
+            replies[i] = NULL;
+        }
+        if (jobs)
+            err = ask_jobs(c, most, jobs, n, fields, replies);
+    } while (asks_for_less(c, err));
     free(jobs);
     return err;
 }

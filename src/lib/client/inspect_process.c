@@ -109,7 +109,7 @@ enum kept_under { UNDER_TOKEN, UNDER_FIELD };
 static int append_for_tokens(struct muster_client *c, const char *name, const char *key, const struct redisReply *set,
                              enum kept_under what)
 {
-    struct command command = COMMAND_EMPTY;
+    struct command command = {.is_look = true};
     command_text(&command, name);
     command_text(&command, key);
     for (size_t i = 0; i < reply_len(set) / 2; i++) {

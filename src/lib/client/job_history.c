@@ -33,7 +33,7 @@ static int read_between(struct muster_client *c, const char *id, uint64_t end, s
         uint64_t to = at + JOB_HISTORY_NEWEST < end ? at + JOB_HISTORY_NEWEST : end;
         snprintf(first, sizeof first, "%llu", (unsigned long long)at);
         snprintf(last, sizeof last, "%llu", (unsigned long long)to - 1);
-        err = client_ask(c, &some, (const char *const[]){"LRANGE", key, first, last, NULL});
+        err = client_look(c, &some, (const char *const[]){"LRANGE", key, first, last, NULL});
         if (err == MUSTER_OK)
             err = join(c, list, &some);
     }

@@ -253,6 +253,41 @@ static bool is_any_twice(const struct redisReply *members)
     return is_twice;
 }
 
+/* Of a ZSCAN or HSCAN each name may come more than once; one that is there the whole time does come. */
+int page_scan_names(struct muster_client *c, const char *scan, const char *key, struct name_list *names)
+{
+    char cursor[PAGE_CURSOR_MAX] = "0";
+    int err;
+    do {
+        struct redisReply *reply;
+        err = page_scan(c, (const char *const[]){scan, key, cursor, "COUNT", "100", NULL}, cursor, &reply);
+        const struct redisReply *pairs = reply_at(reply, 1);
+        for (size_t i = 0; i < reply_len(pairs) && err == MUSTER_OK; i += 2) {
+            const char *name = reply_text(reply_at(pairs, i));
+            err = name ? name_list_add(names, name, strlen(name)) : MUSTER_OK;
+        }
+        redis_reply_free(reply);
+    } while (err == MUSTER_OK && strcmp(cursor, "0") != 0);
+    name_list_sort(names);
+    return err;
+}
+
+/* All names together are more than this Redis sends. */
+static int each_page_of_scanned(struct muster_client *c, const char *key, const struct pages *pages)
+{
+    struct name_list names = {.n = 0};
+    bool stop = false;
+    int err = page_scan_names(c, "ZSCAN", key, &names);
+    for (size_t at = 0, n; at < names.n && err == MUSTER_OK && !stop; at += n) {
+        const char *members[PAGE_MEMBERS_MAX];
+        for (n = 0; n < PAGE_MEMBERS_MAX && at + n < names.n; n++)
+            members[n] = names.at[at + n].text;
+        err = pages->fn(c, members, n, pages->arg, &stop);
+    }
+    name_list_clear(&names);
+    return err;
+}
+
 /* Each heartbeat moves a worker to the end: in pages others would be passed over, and it would come again. */
 static int each_page_of_workers(struct muster_client *c, const struct pages *pages)
 {
@@ -261,6 +296,8 @@ static int each_page_of_workers(struct muster_client *c, const struct pages *pag
     bool stop = false;
     key_of(key, c->prefix, KEY_REGISTRY, "");
     int err = page_ask(c, &all, (const char *const[]){"ZRANGE", key, "0", "-1", NULL}, SIZE_MAX);
+    if (err == MUSTER_E_CONN && redis_answer_limits(c->redis))
+        return each_page_of_scanned(c, key, pages);
     if (err == MUSTER_OK && is_any_twice(all))
         err = refuse_page(c, "ZRANGE", &all);
     for (size_t i = 0; err == MUSTER_OK && !stop && i < reply_len(all); i += PAGE_MEMBERS_MAX)

@@ -5,6 +5,7 @@
 #ifndef PAGE_H
 #define PAGE_H
 
+#include "base/name_list.h"
 #include "client/client.h"
 
 /* Ask for a list of at most `most` elements. Any other answer is E_REDIS, and `*page` is NULL. */
@@ -21,6 +22,9 @@ int page_ask_heads(struct muster_client *c, size_t most_bytes, struct redisReply
                    size_t most);
 int page_scan_heads(struct muster_client *c, size_t most_bytes, const char *const *words, char cursor[PAGE_CURSOR_MAX],
                     struct redisReply **reply);
+
+/* The members of a zset (ZSCAN) or the fields of a hash (HSCAN), sorted, each once. To be cleared, whatever is returned. */
+int page_scan_names(struct muster_client *c, const char *scan, const char *key, struct name_list *names);
 
 /* Before and after a SCAN. While the slot moves, each of its two nodes lists a part of the namespace: E_BUSY, also if the
  * connection has changed meanwhile. What was seen then is not all that there is. */

@@ -11,7 +11,7 @@ int waiting_append(struct muster_client *c, const char *queue)
     int err = MUSTER_OK;
     for (size_t i = 0; i < WAITING_PARTS && err == MUSTER_OK; i++) {
         char key[KEY_MAX];
-        struct command command = COMMAND_EMPTY;
+        struct command command = {.is_look = true};
         waiting_parts_say(&command, i, key, c->prefix, queue);
         err = redis_append(c->redis, &command);
         command_clear(&command);

@@ -24,10 +24,12 @@ void script_config(struct command *c, const struct script_root *root, const char
         command_text(c, "");
 }
 
-void script_heads(struct command *c, const struct script_root *root, size_t most)
+void script_heads(struct command *c, const struct script_root *root, size_t most, size_t room)
 {
     script_begin(c, SCRIPT_HEADS, root);
     command_number(c, (int64_t)most);
+    command_number(c, (int64_t)room);
+    c->is_look = true;
 }
 
 void script_tidy(struct command *c, const struct script_root *root, uint64_t place)

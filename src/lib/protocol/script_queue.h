@@ -15,8 +15,9 @@ void script_queue_call(struct command *c, enum script_id id, const struct script
 void script_config(struct command *c, const struct script_root *root, const char *queue, const char *name,
                    const int64_t *value);
 
-/* Read, and cut texts of more than `most` bytes. The caller adds the commands. */
-void script_heads(struct command *c, const struct script_root *root, size_t most);
+/* Read, and cut texts of more than `most` bytes; the answer has about `room`. The caller adds the commands. */
+#define SCRIPT_HEADS_ROOM ((size_t)256 * 1024)
+void script_heads(struct command *c, const struct script_root *root, size_t most, size_t room);
 
 /* Tidy from a place among the queues' names on. */
 void script_tidy(struct command *c, const struct script_root *root, uint64_t place);

@@ -138,6 +138,7 @@ void redis_leave(struct redis *r)
     wire_free(r->wire);
     r->wire = NULL;
     r->is_greeted = r->is_format_known = false;
+    r->look_room = 0;
     memset(r->known, 0, sizeof r->known);
 }
 
@@ -323,7 +324,11 @@ int redis_send(struct redis *r, struct command *c)
 {
     command_close(c);
     int err = wire_say(r->wire, c, 1);
-    if (err == MUSTER_OK && (err = redis_asked_add(r)) != MUSTER_OK)
+    const bool is_later = c->is_look && redis_asked_is_full(r);
+    const bool is_said = err == MUSTER_OK;
+    if (is_said)
+        err = redis_asked_add(r, c->is_look);
+    if (is_said && (is_later || err != MUSTER_OK))
         wire_unsay(r->wire, 1);
     if (err == MUSTER_OK)
         return MUSTER_OK;
@@ -370,6 +375,8 @@ int redis_append(struct redis *r, struct command *c)
     int err = r->is_read_from && !r->is_in_order ? redis_asked_finish(r) : MUSTER_OK;
     if (!r->asked)
         redis_begin_time(r);
+    if (err == MUSTER_OK && !c->is_look)
+        err = redis_asked_catch_up(r);
     if (err == MUSTER_OK)
         err = redis_connect(r);
     return redis_count(r, err == MUSTER_OK ? redis_send(r, c) : err);

@@ -148,6 +148,10 @@ void redis_confirm_skip(struct redis *r);
  * read: the next call that is sent drops those of the one before. So one that asks in REDIS_ANY_ORDER asks for all before
  * it reads the first answer. */
 int redis_append(struct redis *r, struct command *c);
+/* The last call ended with E_CONN, and may have asked for more than this Redis sends in one answer: its limits. NULL: it
+ * was no look, or Redis has no such limit. Looks (`is_look`) of one pipeline are sent again before that, fewer at once. */
+struct byte_limits;
+const struct byte_limits *redis_answer_limits(const struct redis *r);
 /* The last that was appended is about those before it: if one of them is sent again, it is sent again after that, too. */
 void redis_asked_follow(struct redis *r);
 /* May the server that it talks to change, because a slot may? */

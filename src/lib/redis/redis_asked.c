@@ -23,6 +23,8 @@ struct asked {
     struct asked *next;
     struct redisReply *answer; /* NULL: it is still to come */
     bool follows;              /* those before it */
+    bool is_look;              /* it only reads */
+    bool is_due;               /* it is still to be said over this connection */
     int64_t said_at_us;
     size_t len;
     char said[];
@@ -49,21 +51,47 @@ void redis_asked_clear(struct redis *r)
     }
     r->asked_end = &r->asked;
     r->asked_bytes = 0;
+    r->n_together = 0;
     r->is_read_from = false;
 }
 
-int redis_asked_add(struct redis *r)
+/* Those that are under way. */
+static size_t count_said(const struct redis *r)
+{
+    size_t n = 0;
+    for (const struct asked *a = r->asked; a; a = a->next)
+        n += !a->answer && !a->is_due;
+    return n;
+}
+
+static bool is_any_due(const struct redis *r)
+{
+    const struct asked *a = r->asked;
+    while (a && !a->is_due)
+        a = a->next;
+    return a;
+}
+
+bool redis_asked_is_full(const struct redis *r)
+{
+    return r->look_room > 0 && (is_any_due(r) || count_said(r) >= r->look_room);
+}
+
+int redis_asked_add(struct redis *r, bool is_look)
 {
     struct muster_bytes said = wire_said(r->wire);
     struct asked *a = malloc(sizeof *a + said.len);
     if (!a)
         return MUSTER_E_NOMEM;
-    *a = (struct asked){.said_at_us = clock_us(), .len = said.len};
+    *a = (struct asked){.said_at_us = clock_us(), .len = said.len, .is_look = is_look};
+    a->is_due = is_look && redis_asked_is_full(r);
     figures_add(&r->figures.commands, 1);
     memcpy(a->said, said.data, said.len);
+    r->n_together = r->asked ? r->n_together : 0;
     *r->asked_end = a;
     r->asked_end = &a->next;
     r->asked_bytes += a->len;
+    r->n_together += !a->is_due;
     return MUSTER_OK;
 }
 
@@ -76,17 +104,114 @@ void redis_asked_follow(struct redis *r)
         last->follows = true;
 }
 
+/* ---- what Redis does not send ---- */
+
+#define ASK_LIMIT_MS 1000
+
+/* Redis closes a connection at a limit without a word. So it is asked for that, once it is reached again. The words of the
+ * end stay. MUSTER_OK or E_INTERRUPTED; a server that is not reached has said nothing. */
+static int ask_limits(struct redis *r, struct byte_limits *limits)
+{
+    char said[sizeof r->error];
+    memcpy(said, r->error, sizeof said);
+    int timeout_ms = redis_hurry(r, ASK_LIMIT_MS);
+    int err = byte_limits_call(limits, r);
+    (void)redis_set_timeout(r, timeout_ms);
+    if (err == MUSTER_E_INTERRUPTED)
+        return err;
+    if (!redis_is_connected(r)) /* it was not even greeted */
+        *limits = (struct byte_limits){0};
+    memcpy(r->error, said, sizeof said);
+    return MUSTER_OK;
+}
+
+static bool are_looks(const struct redis *r)
+{
+    const struct asked *a = r->asked;
+    while (a && a->is_look)
+        a = a->next;
+    return r->asked && !a;
+}
+
+/* The answers of those that were under way together may have been too many. So they are said again, half as many at a
+ * time. A single one is its caller's. MUSTER_OK: it goes on. */
+static int look_again(struct redis *r)
+{
+    struct asked *asked = r->asked, **end = r->asked_end;
+    const size_t bytes = r->asked_bytes, together = r->n_together;
+    const bool is_read_from = r->is_read_from;
+    const int64_t until_ms = r->until_ms;
+    redis_asked_init(r);
+    r->asked_bytes = 0;
+    int err = ask_limits(r, &r->answer_limits);
+    redis_asked_clear(r);
+    r->asked = asked;
+    r->asked_end = end;
+    r->asked_bytes = bytes;
+    r->is_read_from = is_read_from;
+    r->until_ms = until_ms;
+    if (err != MUSTER_OK)
+        return err;
+    if (!byte_limits_may_end(&r->answer_limits, BYTE_LIMITS_ANSWER, UINT64_MAX) || together < 2)
+        return MUSTER_E_CONN;
+    trace_line(TRACE_STATE, "client: %zu answers together may be more than this Redis sends", together);
+    r->look_room = together / 2;
+    for (struct asked *a = r->asked; a; a = a->next)
+        a->is_due = !a->answer;
+    return MUSTER_OK;
+}
+
+static int say_due(struct redis *r, struct asked *a)
+{
+    for (r->n_together = 0; a && a->is_due && (r->look_room == 0 || r->n_together < r->look_room); a = a->next) {
+        const struct muster_bytes said = {a->said, a->len};
+        if (wire_say_bytes(r->wire, &said, 1, 1) != MUSTER_OK)
+            return redis_break(r, MUSTER_E_NOMEM, "out of memory");
+        figures_add(&r->figures.commands, 1);
+        a->is_due = false;
+        r->n_together++;
+    }
+    return MUSTER_OK;
+}
+
+/* The answer to the first that has none. */
+static int hear(struct redis *r, struct asked *a)
+{
+    int err;
+    do {
+        err = a->is_due ? redis_connect(r) : MUSTER_OK;
+        if (err == MUSTER_OK && a->is_due)
+            err = say_due(r, a);
+        if (err == MUSTER_OK)
+            err = redis_answer(r, &a->answer);
+        if (err != MUSTER_E_CONN || r->borrowed || !are_looks(r))
+            return err;
+        err = look_again(r);
+    } while (err == MUSTER_OK);
+    return err;
+}
+
 /* The answers come in the order of those that have none yet. */
 static int read_rest(struct redis *r)
 {
-    for (struct asked *a = r->asked; a; a = a->next) {
-        if (a->answer)
-            continue;
-        int err = redis_answer(r, &a->answer);
-        if (err != MUSTER_OK)
-            return err;
-    }
-    return MUSTER_OK;
+    int err = MUSTER_OK;
+    for (struct asked *a = r->asked; a && err == MUSTER_OK; a = a->next)
+        err = a->answer ? MUSTER_OK : hear(r, a);
+    return err;
+}
+
+int redis_asked_catch_up(struct redis *r)
+{
+    int err = is_any_due(r) ? read_rest(r) : MUSTER_OK;
+    if (err != MUSTER_OK)
+        redis_drop(r);
+    return err;
+}
+
+const struct byte_limits *redis_answer_limits(const struct redis *r)
+{
+    const bool may_be = byte_limits_may_end(&r->answer_limits, BYTE_LIMITS_ANSWER, UINT64_MAX);
+    return may_be ? &r->answer_limits : NULL;
 }
 
 /* Leave for where it can be executed, if that is elsewhere. False: there is no time left. */
@@ -153,8 +278,6 @@ static int try_again(struct redis *r, bool *is_over)
 
 /* ---- what Redis does not read ---- */
 
-#define ASK_LIMIT_MS 1000
-
 static size_t largest_asked(const struct redis *r)
 {
     size_t most = 0;
@@ -163,32 +286,38 @@ static size_t largest_asked(const struct redis *r)
     return most;
 }
 
-/* Redis closes the connection of a request that is above this limit, without a word. So it is asked for it, once it is
- * reached again. Whoever must not ask is told what the limit is called (redis_break()). */
+/* Of a request that is above its limit. Whoever must not ask is told what the limit is called (redis_break()). */
 static int judge_break(struct redis *r, size_t n_bytes)
 {
     struct byte_limits limits;
-    char said[sizeof r->error];
-    memcpy(said, r->error, sizeof said);
-    int timeout_ms = redis_hurry(r, ASK_LIMIT_MS);
-    int err = byte_limits_call(&limits, r);
-    (void)redis_set_timeout(r, timeout_ms);
+    int err = ask_limits(r, &limits);
     if (err == MUSTER_E_INTERRUPTED)
         return err;
-    if (limits.query == 0 || n_bytes <= limits.query) {
-        memcpy(r->error, said, sizeof said);
+    if (limits.query == 0 || n_bytes <= limits.query)
         return MUSTER_E_CONN;
-    }
     redis_error_set(
         r, "the request of %zu bytes is more than this Redis takes (its client-query-buffer-limit of %" PRIu64 ")",
         n_bytes, limits.query);
     return MUSTER_E_TOO_BIG;
 }
 
+/* The words of an end at which an answer may have been too large. */
+static void name_limit(struct redis *r)
+{
+    char said[sizeof r->error], of[40] = "";
+    snprintf(said, sizeof said, "%s", r->error);
+    if (r->answer_limits.answer > 0)
+        snprintf(of, sizeof of, ", of %" PRIu64 ",", r->answer_limits.answer);
+    redis_error_set(r, "%s: its client-output-buffer-limit for normal clients%s may be less than the answer has", said,
+                    of);
+}
+
 /* Nothing that was asked has an answer any more. */
 static int give_up(struct redis *r, int err)
 {
     const size_t n_bytes = largest_asked(r);
+    if (err == MUSTER_E_CONN && redis_answer_limits(r))
+        name_limit(r);
     if (err != MUSTER_E_INTERRUPTED)
         place_failed(&r->place);
     redis_drop(r);
@@ -226,11 +355,12 @@ int redis_asked_read(struct redis *r, struct redisReply **reply)
     bool is_over = false;
     if (!r->asked)
         return MUSTER_E_CONN;
-    int err = r->asked->answer ? MUSTER_OK : redis_answer(r, &r->asked->answer);
+    r->answer_limits = (struct byte_limits){0};
+    int err = r->asked->answer ? MUSTER_OK : hear(r, r->asked);
     while (err == MUSTER_OK && !is_over && reply_is_passing(r->asked->answer)) {
         err = try_again(r, &is_over);
         if (err == MUSTER_OK && !is_over)
-            err = redis_answer(r, &r->asked->answer);
+            err = hear(r, r->asked);
     }
     if (err != MUSTER_OK)
         return give_up(r, err);
@@ -253,7 +383,9 @@ int redis_asked_read(struct redis *r, struct redisReply **reply)
 /* Their answers come before that of the next command. Without a connection they do not come any more. */
 int redis_asked_finish(struct redis *r)
 {
-    int err = r->asked && redis_is_connected(r) ? read_rest(r) : MUSTER_OK;
+    int err = MUSTER_OK;
+    for (struct asked *a = redis_is_connected(r) ? r->asked : NULL; a && err == MUSTER_OK; a = a->next)
+        err = a->answer || a->is_due ? MUSTER_OK : redis_answer(r, &a->answer);
     if (err != MUSTER_OK)
         redis_leave(r);
     redis_asked_clear(r);

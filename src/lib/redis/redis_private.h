@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "redis/byte_limits.h"
 #include "redis/cause.h"
 #include "redis/interrupt.h"
 #include "redis/master.h"
@@ -51,6 +52,9 @@ struct redis {
     struct place place;               /* where it is connected, or goes next */
     struct asked *asked, **asked_end; /* commands whose answers were not read yet, in their order */
     size_t asked_bytes;               /* of them all */
+    size_t n_together;                /* so many were under way at once before the first was answered */
+    size_t look_room;                 /* so many looks may be under way at once over this connection; 0: any number */
+    struct byte_limits answer_limits; /* may be why the last call, a look, ended */
     bool is_read_from;                /* answers to commands that were sent together with these were read */
     int64_t until_ms;                 /* they are sent again until then, if they are not executed */
     unsigned n_moves;                 /* how often MOVED was followed since this time began */
@@ -132,7 +136,11 @@ int redis_answer(struct redis *r, struct redisReply **reply);
 void redis_asked_init(struct redis *r);
 void redis_asked_clear(struct redis *r);
 /* Something was said that has one answer. */
-int redis_asked_add(struct redis *r);
+int redis_asked_add(struct redis *r, bool is_look);
+/* Has the next look to wait until others have their answers? Then it is said later. */
+bool redis_asked_is_full(const struct redis *r);
+/* What is said later is said now. MUSTER_OK, or that no answers came. */
+int redis_asked_catch_up(struct redis *r);
 /* What a call has left unread, because it ended early, is read and dropped: no other call may take it for its own.
  * MUSTER_OK, or E_INTERRUPTED. */
 int redis_asked_finish(struct redis *r);

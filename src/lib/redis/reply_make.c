@@ -3,6 +3,7 @@
 
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
+#include <string.h>
 
 static struct redisReply *make(int type, size_t n)
 {
@@ -93,4 +94,30 @@ struct redisReply *reply_pairs(struct redisReply *names, struct redisReply *valu
         pairs->element[2 * i + 1] = reply_take(values, i);
     }
     return pairs;
+}
+
+struct redisReply *reply_spread(struct redisReply *names)
+{
+    struct redisReply *pairs = make(REDIS_REPLY_ARRAY, 2 * reply_len(names));
+    for (size_t i = 0; pairs && i < reply_len(names); i++)
+        pairs->element[2 * i] = reply_take(names, i);
+    freeReplyObject(names);
+    return pairs;
+}
+
+struct redisReply *reply_scanned(struct redisReply *pairs)
+{
+    struct redisReply *scanned = make(REDIS_REPLY_ARRAY, 2), *cursor = make(REDIS_REPLY_STRING, 0);
+    if (cursor)
+        cursor->str = strdup("0");
+    if (!scanned || !cursor || !cursor->str) {
+        freeReplyObject(scanned);
+        freeReplyObject(cursor);
+        freeReplyObject(pairs);
+        return NULL;
+    }
+    cursor->len = 1;
+    scanned->element[0] = cursor;
+    scanned->element[1] = pairs;
+    return scanned;
 }

@@ -23,4 +23,10 @@ struct redisReply *reply_join(struct redisReply *list, struct redisReply *more);
 /* {name, value, ...} of two lists, which lose what is in them; to be freed. NULL: there is no memory. */
 struct redisReply *reply_pairs(struct redisReply *names, struct redisReply *values);
 
+/* {name, nothing, ...}, to be filled by reply_put(); the names are taken over. NULL: there is no memory. */
+struct redisReply *reply_spread(struct redisReply *names);
+
+/* {cursor, pairs} of a SCAN that has come to its end; the pairs are taken over. NULL: there is no memory. */
+struct redisReply *reply_scanned(struct redisReply *pairs);
+
 #endif
