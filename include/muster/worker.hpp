@@ -441,11 +441,18 @@ class later
                                                                            : muster_process_end(p_, outcome);
             if (err != MUSTER_OK)
                 throw error(err, err == MUSTER_E_INVALID ? "this is no end of a process; nothing was changed"
+                                 : is_of_parent()        ? "in a child of fork() it is the parent's to end"
                                                          : "its handler has not returned yet; nothing was changed");
             if (f)
                 f->end(outcome);
             p_ = nullptr;
         });
+    }
+
+    /* In a child of fork(): there, and nowhere else, this is refused in this way. */
+    bool is_of_parent() const noexcept
+    {
+        return muster_worker_post(muster_process_worker(p_), nullptr, nullptr) == MUSTER_E_STATE;
     }
 
     void let_go() noexcept
@@ -458,7 +465,7 @@ class later
                 return MUSTER_FAIL;
             });
         } catch (const error &e) {
-            if (e.code() != MUSTER_E_LOST)
+            if (e.code() != MUSTER_E_LOST && !is_of_parent())
                 std::terminate(); /* nobody would ever end it */
         }
     }

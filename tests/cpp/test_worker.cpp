@@ -292,6 +292,36 @@ static void a_handle_outlives_its_worker()
 }
 
 /* Many threads end what they were handed, while the worker is destroyed. */
+/* It is the parent's to end: the child's copy of the handle is destroyed, and that is all. */
+static void a_child_of_fork_ends_nothing()
+{
+    muster::client c;
+    c.enqueue_many("q", {"a"});
+    channel<muster::later> work;
+    muster::worker w(options());
+    w.serve("q", [&](muster::process &p) { work.put(p.hand_on()); });
+    const cases::running r(w);
+    auto one = work.take();
+    const pid_t pid = child_fork();
+    if (pid == 0) {
+        int code = 1;
+        try {
+            one.finish();
+        } catch (const muster::error &e) {
+            code = e.code() == MUSTER_E_STATE ? 0 : 2;
+        }
+        {
+            const muster::later dropped(std::move(one));
+        }
+        _exit(code);
+    }
+    const int status = child_reap(pid, 20000);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    one.finish();
+    WAIT_FOR(count_running(c) == 0);
+    CHECK_EQUAL(c.length("q"), 0U);
+}
+
 static void ends_race_with_the_end_of_the_worker()
 {
     muster::client c;
@@ -583,6 +613,7 @@ int main(int argc, char **argv)
                        CASE(what_is_handed_on_is_ended_by_another_thread),
                        CASE(a_handle_may_be_ended_or_dropped_in_the_handler),
                        CASE(a_handle_outlives_its_worker),
+                       CASE(a_child_of_fork_ends_nothing),
                        CASE(ends_race_with_the_end_of_the_worker),
                        CASE(handlers_on_threads_see_a_stop),
                        CASE(many_tasks_on_threads_each_run_once),
