@@ -115,12 +115,9 @@ void link_forget_handed_in(struct link *l)
         l->handed_in = NULL;
 }
 
-int link_new(struct link **out, const struct link_options *o)
+/* What needs no memory of its own. */
+static void take_options(struct link *l, const struct link_options *o)
 {
-    struct link *l = calloc(1, sizeof *l);
-    *out = NULL;
-    if (!l)
-        return MUSTER_E_NOMEM;
     l->base = o->base;
     l->name = o->name;
     l->delay_max_ms = o->delay_max_ms;
@@ -132,6 +129,15 @@ int link_new(struct link **out, const struct link_options *o)
     l->callbacks = o->callbacks;
     l->arg = o->arg;
     l->has_url = o->url != NULL;
+}
+
+int link_new(struct link **out, const struct link_options *o)
+{
+    struct link *l = calloc(1, sizeof *l);
+    *out = NULL;
+    if (!l)
+        return MUSTER_E_NOMEM;
+    take_options(l, o);
     link_call_init(l);
     int err = link_state_init(l);
     if (err == MUSTER_OK)

@@ -42,7 +42,6 @@ void connection_open(struct muster_worker *w);
 void connection_close(struct muster_worker *w);
 /* One more link to where the data connection is, which is not connected yet; the caller's. E_NOMEM, or E_STATE: that
  * connection was handed in. */
-struct link_callbacks;
 int connection_branch(struct muster_worker *w, struct link **out, const char *name,
                       const struct link_callbacks *callbacks);
 /* Registered, working or draining, and this data connection may be used for all calls. */
