@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The asynchronous client in a program that has no memory for what an answer brings: whoever is first in a queue and
- * larger than that stops neither the queue nor other calls.
+ * The asynchronous client and the listener in a program that has no memory, for what an answer brings or for anything: who is
+ * first in a queue and larger than that stops neither the queue nor other calls, each call has its answer, and a gap is told.
  *
- * The linker puts the function below in place of hiredis' own.
+ * The linker puts the functions below in place of malloc() and its family, and of hiredis' own.
  */
 #include <hiredis/hiredis.h>
 #include <pthread.h>
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "answers.h"
+#include "hearing.h"
 #include "job_look.h"
 #include "taken.h"
 
@@ -54,6 +55,8 @@ redisReader *__wrap_redisReaderCreate(void)
 
 static pthread_t main_thread;
 static atomic_int until_failure = NEVER; /* so many allocations of the library's thread go well before one fails */
+static atomic_bool is_out;               /* all of them fail */
+static atomic_int n_failed;
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);
@@ -64,8 +67,11 @@ void *__wrap_realloc(void *old, size_t size);
 
 static bool fails(void)
 {
-    if (until_failure == NEVER || pthread_equal(pthread_self(), main_thread))
+    if ((until_failure == NEVER && !is_out) || pthread_equal(pthread_self(), main_thread))
         return false;
+    n_failed += is_out;
+    if (is_out)
+        return true;
     return until_failure-- == 0;
 }
 
@@ -248,6 +254,47 @@ static void scripts_are_sent_again_whichever_allocation_fails(void **state)
     survive(s, &(struct way){flush_scripts, enqueue_and_take}, 10);
 }
 
+/* ---- a listener ---- */
+
+char *__real_strndup(const char *text, size_t len);
+char *__wrap_strndup(const char *text, size_t len);
+
+char *__wrap_strndup(const char *text, size_t len)
+{
+    return fails() ? NULL : __real_strndup(text, len);
+}
+
+static bool has_failed_twice(void *arg)
+{
+    (void)arg;
+    return n_failed >= 2;
+}
+
+/* There is no memory for what was heard, nor for saying so: it is said as soon as there is. */
+static void a_listener_without_memory_tells_of_the_gap_when_it_has_some(void **state)
+{
+    struct scene *s = *state;
+    main_thread = pthread_self();
+    for (int i = 0; i < 2; i++) {
+        struct hearing h;
+        hearing_open(&h, s, NULL, 0, NULL);
+        hearing_add(&h, "q", i == 0 ? MUSTER_LISTEN_CANCELLED : MUSTER_LISTEN_JOBS);
+        hearing_await(&h, "ready q", 1);
+        hearing_forget(&h);
+        n_failed = 0;
+        is_out = true;
+        if (i == 0)
+            assert_ok(muster_task_cancel(s->client, "q", "x", 1, NULL, NULL));
+        else
+            job_put(s, "q", JOB_SPEC(.id = "j"));
+        wait_until(has_failed_twice, NULL, SOON_MS);
+        is_out = false;
+        hearing_await(&h, "ready q", 1);
+        assert_non_null(strstr(h.lines, "gap q "));
+        hearing_close(&h);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +302,7 @@ int main(int argc, char **argv)
         live_test(memory_that_is_there_again_is_enough),
         live_test(what_redis_does_not_send_is_told_whichever_allocation_fails),
         live_test(scripts_are_sent_again_whichever_allocation_fails),
+        live_test(a_listener_without_memory_tells_of_the_gap_when_it_has_some),
     };
     return scene_run(tests, argc, argv);
 }

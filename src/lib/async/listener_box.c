@@ -126,6 +126,7 @@ bool listener_box_put(struct listener_box *b, const struct muster_heard *heard, 
 bool listener_box_has_room(struct listener_box *b)
 {
     pthread_mutex_lock(&b->lock);
+    b->is_over = b->is_over && b->n > 0; /* if there was no memory, there may be nothing that somebody could take */
     bool has_room = !b->is_over;
     pthread_mutex_unlock(&b->lock);
     return has_room;

@@ -122,10 +122,19 @@ bool listener_ear_is_of_jobs(const struct listener_ear *ear)
     return (ear->kinds & MUSTER_LISTEN_JOBS) != 0;
 }
 
-static void say(struct muster_listener *l, const struct listener_ear *ear, int type, int err, const char *why)
+/* False: there is no memory for it. */
+static bool say(struct muster_listener *l, const struct listener_ear *ear, int type, int err, const char *why)
 {
     const struct muster_heard heard = {.type = type, .err = err, .queue = ear->queue, .text = why};
-    listener_box_put(&l->box, &heard, LISTENER_ALWAYS);
+    return listener_box_put(&l->box, &heard, LISTENER_ALWAYS);
+}
+
+/* A GAP for which there was no memory comes before the next READY. */
+static bool has_said_gap(struct muster_listener *l, struct listener_ear *ear)
+{
+    if (ear->owes_gap)
+        ear->owes_gap = !say(l, ear, MUSTER_HEARD_GAP, MUSTER_E_NOMEM, "out of memory: events may have been dropped");
+    return !ear->owes_gap;
 }
 
 void listener_ear_settle(struct muster_listener *l, struct listener_ear *ear)
@@ -135,9 +144,8 @@ void listener_ear_settle(struct muster_listener *l, struct listener_ear *ear)
     bool hears_jobs = !listener_ear_is_of_jobs(ear) || (ears->is_jobs_subscribed && ears->jobs.at_ms > 0);
     if (ear->is_ready || ear->is_dropping || !hears_queue || !hears_jobs || !link_is_up(l->hearing) || !l->pair.is_here)
         return;
-    ear->is_ready = true;
-    ear->is_gap = false;
-    say(l, ear, MUSTER_HEARD_READY, MUSTER_OK, NULL);
+    ear->is_ready = has_said_gap(l, ear) && say(l, ear, MUSTER_HEARD_READY, MUSTER_OK, NULL);
+    ear->is_gap &= !ear->is_ready;
 }
 
 /* A connection that is refused was mostly closed before: the refusal alone says what to mend. */
@@ -153,7 +161,7 @@ void listener_ear_miss(struct muster_listener *l, struct listener_ear *ear, int 
     ear->is_ready = false;
     ear->is_gap = true;
     if (is_news)
-        say(l, ear, MUSTER_HEARD_GAP, err, why);
+        ear->owes_gap = !say(l, ear, MUSTER_HEARD_GAP, err, why);
 }
 
 void listener_ear_settle_all(struct muster_listener *l)
@@ -166,8 +174,12 @@ void listener_ear_settle_all(struct muster_listener *l)
 
 void listener_ear_hears(struct muster_listener *l, struct listener_ear *ear, const struct muster_heard *heard)
 {
-    if (!ear->is_dropping && listener_box_put(&l->box, heard, LISTENER_IF_IT_FITS))
-        return;
+    if (ear->is_dropping || !listener_box_put(&l->box, heard, LISTENER_IF_IT_FITS))
+        listener_ear_drops(l, ear);
+}
+
+void listener_ear_drops(struct muster_listener *l, struct listener_ear *ear)
+{
     ear->is_dropping = true;
     listener_ear_miss(l, ear, MUSTER_E_TOO_BIG,
                       "the program has not taken what was heard before, or there is no memory: events were dropped");

@@ -27,6 +27,7 @@ struct listener_ear {
     bool is_ready;                /* READY was the last that was said */
     bool is_gap;                  /* GAP was */
     bool is_refusal;              /* and it said what somebody must mend */
+    bool owes_gap;                /* it could not be said: there was no memory */
     bool is_dropping;             /* until there is room again */
 };
 
@@ -58,7 +59,9 @@ void listener_ear_settle_all(struct muster_listener *l);
 
 /* Something that this ear hears. */
 void listener_ear_hears(struct muster_listener *l, struct listener_ear *ear, const struct muster_heard *heard);
-/* There is room again. */
+/* Something that it would have heard is lost. */
+void listener_ear_drops(struct muster_listener *l, struct listener_ear *ear);
+/* There may be room again. */
 void listener_ear_go_on(struct muster_listener *l);
 
 #endif

@@ -52,11 +52,21 @@ static void hear_of_queue(struct muster_listener *l, const char *channel, struct
 
 /* ---- of jobs ---- */
 
+/* Of whichever queue: nobody can read which one it is. */
+static void drop_job(struct muster_listener *l)
+{
+    for (size_t i = 0; i < l->ears.n; i++)
+        if (listener_ear_is_of_jobs(l->ears.all[i]))
+            listener_ear_drops(l, l->ears.all[i]);
+}
+
 /* One who listens to the queue and to all jobs hears it once; if it cannot be kept, both have missed it. */
 static void hear_job(struct muster_listener *l, struct muster_bytes message)
 {
     struct muster_job_event event;
-    char *text = message.data ? strndup(message.data, message.len) : NULL; /* without memory it is dropped */
+    char *text = message.data ? strndup(message.data, message.len) : NULL;
+    if (message.data && !text)
+        drop_job(l);
     if (!text || events_read_job(&event, text) != 0) {
         free(text);
         return;
@@ -69,10 +79,8 @@ static void hear_job(struct muster_listener *l, struct muster_bytes message)
     struct listener_ear *first = own ? own : all;
     if (first)
         listener_ear_hears(l, first, &heard);
-    if (own && all && own->is_dropping) {
-        all->is_dropping = true;
-        listener_ear_miss(l, all, MUSTER_E_TOO_BIG, "events of jobs were dropped");
-    }
+    if (own && all && own->is_dropping)
+        listener_ear_drops(l, all);
     free(text);
 }
 

@@ -50,6 +50,7 @@ static void on_ticker(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     listener_tell_stale(l);
     listener_tell_due(l);
+    listener_ear_go_on(l);
     ping(l);
     timer_after_ms(l->ticker, TICK_MS);
 }
