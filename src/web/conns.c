@@ -12,8 +12,10 @@
 #include <event2/listener.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
+#include "complain.h"
 #include "need.h"
 #include "now.h"
 
@@ -26,12 +28,16 @@ struct conn {
 };
 
 struct conns {
+    const struct call *call;
     struct evconnlistener *listener;
     struct event *timer;
     struct conn *conns;
     size_t n, max;
-    bool is_full;
+    bool is_full, is_told; /* of what the system lacks */
 };
+
+/* Why the listener of this thread's loop has accepted nothing; 0: it has. Its callback gets no argument of ours. */
+static _Thread_local int accept_error;
 
 /* libevent clears the callbacks when it frees a bufferevent. */
 static bool has_ended(struct bufferevent *buffer)
@@ -70,8 +76,12 @@ static void sweep(struct conns *c)
         }
         look_at_time(&c->conns[i++], now);
     }
-    if (c->is_full && c->n < c->max) {
+    if (accept_error && !c->is_told)
+        complain(c->call, "cannot accept a connection: %s; whoever asks waits", strerror(accept_error));
+    c->is_told |= accept_error != 0;
+    if ((c->is_full || accept_error) && c->n < c->max) {
         c->is_full = false;
+        accept_error = 0;
         evconnlistener_enable(c->listener);
     }
 }
@@ -82,11 +92,21 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     sweep(arg);
 }
 
+/* Without descriptors, for one. The connection stays in the kernel's queue, and libevent would try again at once, and write
+ * a line, for ever. */
+static void on_accept_error(struct evconnlistener *listener, void *http)
+{
+    (void)http;
+    accept_error = EVUTIL_SOCKET_ERROR();
+    evconnlistener_disable(listener);
+}
+
 /* libevent accepts all that wait at once, so there may be some more than the bound: those are not served. */
 static struct bufferevent *on_connection(struct event_base *base, void *arg)
 {
     struct conns *c = arg;
     struct bufferevent *buffer = need(bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE));
+    c->is_told = false;
     bufferevent_setwatermark(buffer, EV_READ, 0, CONNS_INPUT_MAX);
     if (c->n == c->max)
         sweep(c);
@@ -101,13 +121,17 @@ static struct bufferevent *on_connection(struct event_base *base, void *arg)
     return buffer;
 }
 
-struct conns *conns_new(struct event_base *base, struct evhttp *http, struct evconnlistener *listener, size_t max)
+struct conns *conns_new(const struct call *call, struct event_base *base, struct evhttp *http,
+                        struct evconnlistener *listener, size_t max)
 {
     const struct timeval every = {.tv_usec = SWEEP_MS * 1000};
     struct conns *c = need(calloc(1, sizeof *c));
     c->conns = need(calloc(max, sizeof *c->conns));
     c->max = max;
+    c->call = call;
     c->listener = listener;
+    accept_error = 0;
+    evconnlistener_set_error_cb(listener, on_accept_error);
     c->timer = need(event_new(base, -1, EV_PERSIST, on_timer, c));
     event_add(c->timer, &every);
     evhttp_set_bevcb(http, on_connection, c);

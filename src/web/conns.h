@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The connections of the HTTP server, which libevent does not count: at most so many at once, and none that is idle or
- * drips for ever. Beyond the bound nothing is accepted until one ends; new ones wait in the kernel's queue meanwhile.
+ * drips for ever. Beyond the bound nothing is accepted until one ends; new ones wait in the kernel's queue meanwhile. So
+ * they do where the system lacks something, which is told once until one is accepted.
  */
 #ifndef WEB_CONNS_H
 #define WEB_CONNS_H
@@ -9,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct call;
 struct conns;
 struct event_base;
 struct evconnlistener;
@@ -23,7 +25,8 @@ struct evhttp_request;
 #define CONNS_INPUT_MAX ((size_t)2 * 1024 * 1024)
 
 /* At most `max` connections. */
-struct conns *conns_new(struct event_base *base, struct evhttp *http, struct evconnlistener *listener, size_t max);
+struct conns *conns_new(const struct call *call, struct event_base *base, struct evhttp *http,
+                        struct evconnlistener *listener, size_t max);
 void conns_free(struct conns *c);
 
 /* A whole request has come: it may be under way for as long as it takes. */

@@ -156,7 +156,7 @@ struct http *http_new(const struct call *call, struct event_base *base, const st
     evhttp_set_gencb(h->evhttp, on_request, h);
     if (!evhttp_bind_listener(h->evhttp, h->listener))
         need(NULL);
-    h->conns = conns_new(base, h->evhttp, h->listener, place->connections);
+    h->conns = conns_new(call, base, h->evhttp, h->listener, place->connections);
     return h;
 }
 

@@ -212,12 +212,27 @@ check_err '--status-token-file is for --status'
 check_exit 2 "$MUSTER" work q --status nonsense -- true
 check_err 'ADDR:PORT'
 end worker TERM 0
-# With each number of descriptors that is too small it ends: by itself, or as soon as it is told to.
+# With each number of descriptors that is too small it ends: by itself, or as soon as it is told to. Who asks one that has
+# none left waits, and that is told once.
+lacking=0
+answers() { grep -qm 1 ' accept' "$tmp/worker.err" || read -rt 0.01 -u "$asker" _; }
 for n in {5..16}; do
     start worker env ASAN_OPTIONS=detect_leaks=0 bash -c "ulimit -n $n && exec \"\$@\"" bash "$MUSTER" work q --status 127.0.0.1:0 -- true
     wait_for eval "says worker 'keeps trying' || says worker 'takes tasks' || has_ended worker"
-    if runs worker; then end worker TERM 0; else check_end worker 1; fi
+    if ! runs worker; then
+        check_end worker 1
+        continue
+    fi
+    port=$(grep -oE 'http://[^ ]+:[0-9]+/' "$tmp/worker.err" | grep -oE '[0-9]+/$' | tr -d /)
+    exec {asker}<>"/dev/tcp/127.0.0.1/$port"
+    printf 'GET / HTTP/1.1\r\nHost: 127.0.0.1:%s\r\n\r\n' "$port" >&"$asker"
+    wait_for answers
+    exec {asker}>&-
+    ! grep -qm 1 'from accept' "$tmp/worker.err" || fail "$n: told again and again: $(head -c 600 "$tmp/worker.err")"
+    ((lacking += $(grep -c 'cannot accept a connection: Too many open files' "$tmp/worker.err" || true)))
+    end worker TERM 0
 done
+((lacking > 0)) || fail 'it lacked nothing'
 
 # ---- 5
 echo hidden-token >"$tmp/token"
