@@ -223,6 +223,7 @@ static int send_take(struct async_call *call)
     async_unsent_ask(&t->unsent, &what);
     script_take(&c, &a->root, &what);
     c.is_heavy = true;
+    c.weight = what.n;
     int err = link_script_in_order(a->line.link, &c, on_taken, t);
     command_clear(&c);
     t->taker->may_hold = err == MUSTER_OK;

@@ -125,7 +125,8 @@ bool async_unsent_is_taken_care_of(struct async_unsent *u)
 
 void async_unsent_ask(const struct async_unsent *u, struct script_take_lease *what)
 {
-    what->n = u->is_for_one ? 1 : what->n;
+    const size_t room = link_room(u->take->async->line.link);
+    what->n = u->is_for_one ? 1 : what->n < room ? what->n : room;
     what->held_back = size_limit_due(&u->suspect);
 }
 

@@ -25,6 +25,7 @@ struct muster_client {
     struct redis_confirmed confirmed; /* has what the last call added been confirmed? */
     struct unheard unheard;
     size_t take_room; /* a take asks for so many at most, because answers to more were not sent; 0: for any number */
+    size_t take_most; /* and comes to no more than this; 0: to any */
     struct {
         size_t room;   /* an answer has about so many bytes, because more were not sent; 0: as many as it may */
         bool is_known; /* Redis has said its limit */

@@ -11,6 +11,7 @@
  */
 #include "client/unsent.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/log.h"
@@ -30,6 +31,8 @@ void unsent_ask(const struct muster_client *c, const struct unsent *u, struct sc
 void unsent_heard(struct muster_client *c)
 {
     c->take_room *= 2;
+    if (c->take_most > 0 && c->take_room > c->take_most)
+        c->take_room = c->take_most;
     if (c->take_room >= MUSTER_LEASE_TAKE_MAX)
         c->take_room = 0;
 }
@@ -46,6 +49,16 @@ int unsent_fail(struct muster_client *c, struct unsent *u, const char *process, 
     return err == MUSTER_E_LOST || err == MUSTER_E_CANCELLED ? MUSTER_OK : err; /* it was ended meanwhile */
 }
 
+/* So many came in one answer, which was not sent: from now on it is asked for half as many at most. */
+static void note_together(struct muster_client *c, uint64_t n, const struct byte_limits *limits)
+{
+    if (!byte_limits_may_end(limits, BYTE_LIMITS_ANSWER, UINT64_MAX))
+        return;
+    if (c->take_most == 0 && limits->answer > 0)
+        log_line(MUSTER_LOG_WARN, SIZE_LIMIT_TOGETHER, n, limits->answer);
+    c->take_most = n / 2;
+}
+
 /* Before anything is held back the limits are asked for: a Redis without such a limit has lost its connections for
  * another reason. */
 static int give_back(struct muster_client *c, struct unsent *u, bool *goes_on)
@@ -57,10 +70,14 @@ static int give_back(struct muster_client *c, struct unsent *u, bool *goes_on)
     size_limit_note_break(&u->suspect, &back);
     if (*goes_on)
         c->take_room = 1;
-    if (!*goes_on || size_limit_due(&u->suspect) == 0)
+    const bool is_due = size_limit_due(&u->suspect) > 0;
+    if (!*goes_on || (!is_due && back.n == 1))
         return err;
     err = byte_limits_call(&limits, c->redis);
-    *goes_on = byte_limits_may_end(&limits, BYTE_LIMITS_ANSWER, u->suspect.n_bytes);
+    if (back.n > 1)
+        note_together(c, back.n, &limits);
+    if (is_due)
+        *goes_on = byte_limits_may_end(&limits, BYTE_LIMITS_ANSWER, u->suspect.n_bytes);
     return err;
 }
 

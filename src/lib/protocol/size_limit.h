@@ -27,6 +27,9 @@ uint64_t size_limit_due(const struct size_suspect *s);
 #define SIZE_LIMIT_WORDS 256
 /* What there is less of than it needs. */
 #define SIZE_LIMIT_ANSWER "this Redis lets through in one answer (client-output-buffer-limit)"
+#define SIZE_LIMIT_TOGETHER                                                              \
+    "%" PRIu64 " tasks taken together were more than " SIZE_LIMIT_ANSWER ", of %" PRIu64 \
+    ": fewer are asked for at once; raise that limit for normal clients to take more"
 #define SIZE_LIMIT_REQUEST "this Redis lets through in one request (proto-max-bulk-len, client-query-buffer-limit)"
 #define SIZE_LIMIT_MEMORY "this worker has memory for"
 /* What may be too large, X(thing, word, for what). */

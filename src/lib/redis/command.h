@@ -33,6 +33,7 @@ struct command {
     const struct lua_script *script; /* NULL: a plain command. A script's first words are EVALSHA and its digest */
     const char *last;                /* the last argument, which command_close() adds; NULL: none, or it is there */
     bool is_heavy;                   /* its answer may be large */
+    size_t weight;                   /* of a heavy one: so many things that may be large; 0 is 1 */
     bool is_look;                    /* it only reads: it may be sent again whatever became of it */
     bool failed;                     /* memory ran out */
 };

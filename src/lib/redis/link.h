@@ -15,7 +15,8 @@
  *   A call is heavy if its request is large (COMMAND_LARGE), or if its answer may be (`is_heavy` of the command). A
  *   server may refuse it by closing the connection, which ends everything else that is under way, too. So after a
  *   break one heavy call goes at a time, and nothing beside it: what breaks the connection again is known. With each
- *   heavy answer twice as many may be under way, until all may.
+ *   heavy answer twice as many may be under way, until all may. A call may be as heavy as several. At half of what was under
+ *   way together when the connection ended, this stops: for some minutes, or until link_set_room_most().
  */
 #ifndef LINK_H
 #define LINK_H
@@ -130,8 +131,11 @@ typedef void link_reply_fn(const struct redisReply *reply, void *arg);
 bool link_was_alone(const struct link *l);
 /* The same, but the connection ended because there was no memory here for the answer. */
 bool link_had_no_memory(const struct link *l);
-/* How many heavy calls may be under way. What can be asked for in parts should be asked for in as few. */
+/* What weight of heavy calls may be under way. What can be asked for in parts should be asked for in as few. */
 size_t link_room(const struct link *l);
+/* It comes to no more than this; 0: to any. */
+size_t link_room_most(const struct link *l);
+void link_set_room_most(struct link *l, size_t most);
 /* The next call, if it is heavy, may be why connections end: nothing else is under way beside it, whatever else comes
  * through meanwhile. */
 void link_next_goes_alone(struct link *l);

@@ -23,6 +23,8 @@ enum script_form { BY_DIGEST, WITH_BODY };
 
 /* With room for so many heavy calls there is room for any number. */
 #define ROOM_MAX 64
+/* What was too much together may have been so for another reason: after so long twice as much is tried. */
+#define ROOM_MOST_MS (10 * 60 * 1000)
 
 /* So often the time for a large request is doubled. */
 #define SLOW_MAX 5
@@ -35,9 +37,9 @@ struct call {
     const struct lua_script *script; /* NULL: not a script, or sent with its body */
     const char *name;                /* the script's; "" of another command */
     int64_t sent_us;                 /* 0: its answer is not traced */
-    bool is_heavy;
-    bool goes_alone; /* a heavy one, whatever room there is */
-    size_t bytes;    /* of its request */
+    size_t weight;                   /* 0: it is not heavy */
+    bool goes_alone;                 /* a heavy one, whatever room there is */
+    size_t bytes;                    /* of its request */
     size_t len;
     char said[]; /* a script's bytes, in case Redis does not know it; or those of a call that is held */
 };
@@ -49,23 +51,25 @@ static void put_last(struct link *l, struct call *call)
     call->next = NULL;
     *l->calls_end = call;
     l->calls_end = &call->next;
-    l->is_alone = (call->goes_alone || (call->is_heavy && l->room == 1)) && l->outstanding == 0;
+    l->is_alone = (call->goes_alone || (call->weight > 0 && l->room == 1)) && l->outstanding == 0;
     l->outstanding++;
     l->outstanding_bytes += call->bytes;
     l->n_large += call->bytes >= COMMAND_LARGE;
-    l->n_heavy += call->is_heavy;
+    l->n_heavy += call->weight > 0;
+    l->weight += call->weight;
 }
 
 /* May it go now? */
-static bool is_room(const struct link *l, bool is_heavy, bool goes_alone)
+static bool is_room(const struct link *l, size_t weight, bool goes_alone)
 {
     if (l->unconfirmed > 0 || l->ending > 0 || l->is_alone)
         return false;
     if (goes_alone)
         return l->outstanding == 0;
-    if (l->room == 0 || !is_heavy)
+    if (l->room == 0 || weight == 0)
         return true;
-    return l->n_heavy < l->room && (l->room > 1 || l->outstanding == 0);
+    const bool fits = l->weight == 0 || l->weight + weight <= l->room;
+    return fits && (l->room > 1 || l->outstanding == 0);
 }
 
 static void hold(struct link *l, struct call *call)
@@ -94,17 +98,16 @@ static void put_body_in(struct command *c, const struct lua_script *script)
 }
 
 /* The call is made after it was said: only then are its bytes there to be kept. */
-static struct call *new_call(struct link *l, const struct lua_script *script, bool is_heavy)
+static struct call *new_call(struct link *l, const struct lua_script *script, size_t weight)
 {
     struct muster_bytes said = wire_said(l->wire);
-    const bool goes_alone = is_heavy && l->is_next_alone;
-    bool is_held = l->held || !is_room(l, is_heavy, goes_alone);
+    const bool goes_alone = weight > 0 && l->is_next_alone;
+    bool is_held = l->held || !is_room(l, weight, goes_alone);
     size_t kept = script || is_held ? said.len : 0;
     struct call *call = malloc(sizeof *call + kept);
     if (!call)
         return NULL;
-    *call =
-        (struct call){.script = script, .is_heavy = is_heavy, .goes_alone = goes_alone, .bytes = said.len, .len = kept};
+    *call = (struct call){.script = script, .weight = weight, .goes_alone = goes_alone, .bytes = said.len, .len = kept};
     l->is_next_alone = false;
     if (kept > 0)
         memcpy(call->said, said.data, kept);
@@ -128,7 +131,8 @@ static int send_call(struct link *l, const struct lua_script *script, enum scrip
     link_begin_waiting(l);
     size_t of_script = form == WITH_BODY ? script->len : 0; /* the text is not what a server refuses */
     bool is_heavy = c->is_heavy || wire_said(l->wire).len >= COMMAND_LARGE + of_script;
-    struct call *call = new_call(l, form == BY_DIGEST ? script : NULL, is_heavy);
+    const size_t weight = c->weight > 0 ? c->weight : 1;
+    struct call *call = new_call(l, form == BY_DIGEST ? script : NULL, is_heavy ? weight : 0);
     if (!call) {
         wire_unsay(l->wire, 1);
         return MUSTER_E_NOMEM;
@@ -179,14 +183,15 @@ static struct call *take_first(struct link *l)
     l->outstanding--;
     l->outstanding_bytes -= call->bytes;
     l->n_large -= call->bytes >= COMMAND_LARGE;
-    l->n_heavy -= call->is_heavy;
+    l->n_heavy -= call->weight > 0;
+    l->weight -= call->weight;
     return call;
 }
 
 /* What was held goes, as far as there is room. */
 void link_call_let_go(struct link *l)
 {
-    while (l->held && !l->is_break_due && is_room(l, l->held->is_heavy, l->held->goes_alone)) {
+    while (l->held && !l->is_break_due && is_room(l, l->held->weight, l->held->goes_alone)) {
         const struct muster_bytes said = {l->held->said, l->held->len};
         if (wire_say_bytes(l->wire, &said, 1, 1) != MUSTER_OK) {
             link_break(l, MUSTER_E_NOMEM, "out of memory");
@@ -202,9 +207,24 @@ void link_call_let_go(struct link *l)
 static void make_room(struct link *l)
 {
     l->has_answered_heavy = true;
+    if (l->room_most > 0 && clock_ms() >= l->room_most_until_ms)
+        link_set_room_most(l, l->room_most * 2 > ROOM_MAX ? 0 : l->room_most * 2);
     l->room *= 2;
+    if (l->room_most > 0 && l->room > l->room_most)
+        l->room = l->room_most;
     if (l->room > ROOM_MAX)
         l->room = 0;
+}
+
+void link_set_room_most(struct link *l, size_t most)
+{
+    l->room_most = most;
+    l->room_most_until_ms = clock_in_ms(ROOM_MOST_MS);
+}
+
+size_t link_room_most(const struct link *l)
+{
+    return l->room_most;
 }
 
 /* The same command with the script's text in place of its digest. */
@@ -287,7 +307,7 @@ void link_call_hear(struct link *l, const struct redisReply *reply)
     l->is_alone = false;
     if (call->bytes >= COMMAND_LARGE)
         l->n_slow = 0;
-    if (call->is_heavy && reply_err(reply) == MUSTER_OK)
+    if (call->weight > 0 && reply_err(reply) == MUSTER_OK)
         make_room(l);
     answer(call, reply);
     link_call_let_go(l);
@@ -327,7 +347,9 @@ void link_call_forget(struct link *l)
 {
     bool is_broken = l->outstanding > 0 && l->is_break_due && !l->is_closed;
     l->is_fruitless = l->n_heavy > 0 && !l->has_answered_heavy;
-    bool is_alone = is_broken && l->outstanding == 1 && l->calls->is_heavy;
+    bool is_alone = is_broken && l->outstanding == 1 && l->calls->weight > 0;
+    if (is_broken && l->break_err == MUSTER_E_CONN && l->weight > 1)
+        link_set_room_most(l, l->weight / 2);
     l->was_alone = is_alone && l->break_err == MUSTER_E_CONN;
     l->had_no_memory = is_alone && l->break_err == MUSTER_E_NOMEM;
     if (is_broken && l->sends_again && l->break_err == MUSTER_E_TIMEOUT && l->n_large > 0 && l->n_slow < SLOW_MAX)

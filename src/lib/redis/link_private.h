@@ -88,8 +88,11 @@ struct link {
     /* Commands that have no answer yet, in the order in which they were sent. */
     struct call *calls, **calls_end;
     struct call *held, **held_end; /* not sent yet: see link_call.c */
-    size_t room;                   /* how many heavy ones may be under way; 0: any number */
-    size_t n_heavy;                /* so many are */
+    size_t room;                   /* of what weight heavy ones may be under way; 0: any */
+    size_t room_most;              /* it comes to no more: at twice as much the connection ended; 0: to any */
+    int64_t room_most_until_ms;    /* for so long */
+    size_t n_heavy;                /* so many heavy ones are under way */
+    size_t weight;                 /* and have this weight together */
     bool is_alone;                 /* what is under way is one heavy call, and nothing else */
     bool is_next_alone;            /* the next one that is heavy is to be such a one */
     bool was_alone;                /* the call that gets its NULL now, when the server closed the connection */

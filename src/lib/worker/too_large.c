@@ -11,16 +11,48 @@
  * it would end each connection, and the worker would do nothing else. What is handed on comes again later, when its
  * process runs once more: then it has such a way again.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "protocol/names.h"
 #include "protocol/size_limit.h"
 #include "worker/worker.h"
 
+/* Once, when it is known that no single one was it. */
+static void tell_together(struct muster_worker *w)
+{
+    struct too_large *t = &w->too_large;
+    char line[SIZE_LIMIT_LINE];
+    if (!t->has_told) {
+        t->has_told = true;
+        snprintf(line, sizeof line, SIZE_LIMIT_TOGETHER, (uint64_t)t->together, t->limits.answer);
+        tell_event(w, MUSTER_EVENT_REFUSED, MUSTER_E_TOO_BIG, line, NULL);
+    }
+    t->together = 0;
+}
+
+/* What was asked for together has ended a connection, and is asked for in fewer; or it was for another reason. */
+static void judge_together(struct muster_worker *w)
+{
+    struct too_large *t = &w->too_large;
+    const size_t most = link_room_most(w->connection.data);
+    if (most == 0 || t->limits.how != BYTE_LIMITS_KNOWN)
+        return;
+    const bool is_second = t->together > 0 && t->together != 2 * most;
+    t->together = 2 * most;
+    if (t->limits.answer == 0)
+        link_set_room_most(w->connection.data, t->together = 0);
+    else if (is_second)
+        tell_together(w);
+}
+
 static void on_limits(const struct redisReply *reply, void *arg)
 {
     struct muster_worker *w = arg;
     byte_limits_hear(&w->too_large.limits, reply);
+    if (reply)
+        judge_together(w);
 }
 
 void too_large_ask(struct muster_worker *w)
@@ -28,7 +60,7 @@ void too_large_ask(struct muster_worker *w)
     struct too_large *t = &w->too_large;
     struct command c = COMMAND_EMPTY;
     t->limits = (struct byte_limits){0};
-    if (!t->has_broken)
+    if (!t->has_broken && link_room_most(w->connection.data) == 0)
         return;
     t->has_broken = false;
     byte_limits_ask(&c);
@@ -76,12 +108,17 @@ static bool is_large_result(const struct muster_process *p)
     return p->outcome == MUSTER_FINISH && p->result_len >= COMMAND_LARGE;
 }
 
-int too_large_take_most(const struct muster_worker *w, struct muster_process *const *ends, size_t n_ends, int most)
+int too_large_take_most(struct muster_worker *w, struct muster_process *const *ends, size_t n_ends, int most)
 {
-    size_t room = link_room(w->connection.data);
+    const size_t room = link_room(w->connection.data), in_flight = (size_t)w->turns.takes_in_flight;
     if (room == 1 && n_ends > 0 && is_large_result(ends[0]))
         return 0;
-    return room < (size_t)most ? (int)room : most;
+    if (w->too_large.together > 0 && room > 1 && room == link_room_most(w->connection.data))
+        tell_together(w);
+    /* More than there is room for would be held, and asked for again and again behind one that finds nothing. */
+    if (room >= (size_t)most + in_flight)
+        return most;
+    return room > in_flight ? (int)(room - in_flight) : 0;
 }
 
 static void fail_for_result(struct muster_process *p)
@@ -149,6 +186,7 @@ bool too_large_task(struct muster_process *p, uint64_t n_bytes)
         too_large_give_up(p, p->kind == PROCESS_JOB ? LARGE_RECORD_HERE : LARGE_TASK_HERE, n_bytes);
     else
         too_large_give_up(p, p->kind == PROCESS_JOB ? LARGE_RECORD : LARGE_TASK, n_bytes);
+    link_set_room_most(p->worker->connection.data, p->worker->too_large.together = 0); /* it was this one */
     end_unfetched(p);
     return true;
 }

@@ -11,6 +11,8 @@
 
 struct too_large {
     bool has_broken;           /* a process may have ended a connection, since Redis was asked */
+    size_t together;           /* so many ended a connection together, or one of them did; 0: none */
+    bool has_told;             /* that together they are too large */
     struct byte_limits limits; /* of the last connection */
 };
 
@@ -18,7 +20,7 @@ struct too_large {
 void too_large_ask(struct muster_worker *w);
 
 /* How many tasks a call with these ends may ask for, if it usually may for `most`. */
-int too_large_take_most(const struct muster_worker *w, struct muster_process *const *ends, size_t n_ends, int most);
+int too_large_take_most(struct muster_worker *w, struct muster_process *const *ends, size_t n_ends, int most);
 /* These ends went in one call, which had this error. True: one of them brings no result any more, but has failed. */
 bool too_large_end(struct muster_process *const *ends, size_t n_ends, int err);
 

@@ -282,6 +282,7 @@ static int send_turn(struct muster_worker *w, struct turn *t, enum script_ends h
                 &(struct script_turn){.want = t->want, .how = how, .queues = queues, .n_queues = t->n_served});
     turn_ends_say(&c, t->ends, t->n_ends);
     c.is_heavy = t->want > 0;
+    c.weight = (size_t)t->want;
     int err = link_script(w->connection.data, &c, on_turned, t);
     command_clear(&c);
     free(queues);

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Takes of many tasks that together are more than Redis sends in one answer (client-output-buffer-limit), though each of
+ * them is not: whoever takes comes down to what goes, and stays there. The limit is told once, and a worker that finds
+ * nothing more asks no more.
+ */
+#include <hiredis/hiredis.h>
+#include <muster/async.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobs.h"
+#include "live_worker.h"
+
+#define LEN 50000
+#define N_TASKS 200
+/* Of the tasks about 3 go together. So it comes down in a few steps from any number. */
+#define BREAKS_MAX 12
+#define LEASE_MS 3600000
+
+static void set_limit(struct scene *s, const char *value)
+{
+    raw_do(s->server->redis, "CONFIG SET client-output-buffer-limit %s", value);
+}
+
+static int end(void **state)
+{
+    set_limit(*state, "normal 0 0 0");
+    return scene_end(state);
+}
+#define limited_test(f) cmocka_unit_test_setup_teardown(f, scene_begin, end)
+
+static int64_t stat_of(struct scene *s, const char *name)
+{
+    char *info = raw_string(s->server->redis, "INFO all");
+    const char *at = strstr(info, name);
+    assert_non_null(at);
+    int64_t n = strtoll(at + strlen(name), NULL, 10);
+    free(info);
+    return n;
+}
+
+static int64_t connections(struct scene *s)
+{
+    return stat_of(s, "total_connections_received:");
+}
+
+static void enqueue_all(struct scene *s)
+{
+    static char bytes[LEN];
+    memset(bytes, 'a', sizeof bytes);
+    for (int i = 0; i < N_TASKS; i++)
+        assert_ok(muster_task_enqueue(s->client, "q", bytes, sizeof bytes, NULL));
+    set_limit(s, "normal 200000 0 0");
+}
+
+/* ---- workers ---- */
+
+static void count_told(struct live_worker *w, const struct muster_event *e)
+{
+    if (e->type != MUSTER_EVENT_REFUSED || e->err != MUSTER_E_TOO_BIG)
+        return;
+    assert_non_null(strstr(e->text, "client-output-buffer-limit"));
+    ++*(int *)w->spec.arg;
+}
+
+/* Nobody asks again and again: heartbeats are all that there is. */
+static void assert_quiet(struct scene *s, struct live_worker *w)
+{
+    scene_await_idle(s, "q", w->spec.id);
+    const int64_t calls = stat_of(s, "cmdstat_evalsha:calls=");
+    raw_await(s->server->redis, w->base, 200, "INCR %s-rounds", s->prefix);
+    assert_in_range(stat_of(s, "cmdstat_evalsha:calls=") - calls, 0, 50);
+}
+
+static void work(struct scene *s, struct worker_spec spec)
+{
+    int n_told = 0;
+    const int64_t before = connections(s);
+    spec.ttl_ms = 3000;
+    spec.id = "w1";
+    spec.queues[0].name = "q";
+    spec.answer = MUSTER_FINISH;
+    spec.on_event = count_told;
+    spec.arg = &n_told;
+    enqueue_all(s);
+    struct live_worker *w = live_worker_new(s, &spec);
+    raw_await(s->server->redis, w->base, 0, "LLEN %s:queues:q", s->prefix);
+    raw_await(s->server->redis, w->base, 0, "HLEN %s:processing:w1:q", s->prefix);
+    assert_quiet(s, w);
+    assert_in_range(connections(s) - before, 1, BREAKS_MAX + 2);
+    assert_int_equal(n_told, 1);
+    assert_int_equal(raw_int(s->server->redis, "ZCARD %s:failed:q", s->prefix), 0);
+    live_worker_stop(s, w, 0);
+}
+
+static void a_worker_with_many_hands_comes_down_to_what_goes(void **state)
+{
+    work(*state, (struct worker_spec){.hands = 20});
+}
+
+static void a_worker_that_takes_ahead_comes_down_to_what_goes(void **state)
+{
+    work(*state, (struct worker_spec){.hands = 4, .prefetch = 300});
+}
+
+static void a_worker_by_next_comes_down_to_what_goes(void **state)
+{
+    work(*state, (struct worker_spec){.hands = 64, .by_next = true});
+}
+
+/* ---- leases ---- */
+
+static int finish_taken(const struct muster_process_info *p, void *n)
+{
+    assert_int_equal(p->len, LEN);
+    ++*(int *)n;
+    return 0;
+}
+
+static void a_client_that_takes_many_comes_down_to_what_goes(void **state)
+{
+    struct scene *s = *state;
+    const int64_t before = connections(s);
+    int n = 0, err;
+    enqueue_all(s);
+    do
+        err = muster_lease_take(s->client, "q", 100, LEASE_MS, 0, finish_taken, &n);
+    while (err == MUSTER_OK);
+    assert_int_equal(err, MUSTER_E_NOT_FOUND);
+    assert_int_equal(n, N_TASKS);
+    assert_in_range(connections(s) - before, 1, BREAKS_MAX);
+}
+
+struct answers {
+    int n, err;
+};
+
+static void note_answer(const struct muster_answer *answer, void *arg)
+{
+    struct answers *a = arg;
+    a->err = answer->err;
+    a->n += (int)answer->n;
+}
+
+static void asynchronous_takes_come_down_to_what_goes(void **state)
+{
+    struct scene *s = *state;
+    struct muster_async *a;
+    struct answers answers = {0};
+    const struct muster_client_options client = {.size = sizeof client, .url = s->server->url, .prefix = s->prefix};
+    const int64_t before = connections(s);
+    enqueue_all(s);
+    assert_ok(muster_async_new(
+        &a, &(struct muster_async_options){.size = sizeof(struct muster_async_options), .client = &client}));
+    for (int left; answers.err != MUSTER_E_NOT_FOUND;) {
+        for (left = 0; left < 10; left++)
+            assert_ok(muster_async_take(a, "q", 10, LEASE_MS, 0, note_answer, &answers));
+        while (left > 0) {
+            assert_ok(muster_async_wait(a, 60000));
+            left -= muster_async_dispatch(a, 0);
+        }
+    }
+    muster_async_free(a);
+    assert_int_equal(answers.n + raw_int(s->server->redis, "LLEN %s:queues:q", s->prefix), N_TASKS);
+    assert_in_range(connections(s) - before, 1, BREAKS_MAX);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        limited_test(a_worker_with_many_hands_comes_down_to_what_goes),
+        limited_test(a_worker_that_takes_ahead_comes_down_to_what_goes),
+        limited_test(a_worker_by_next_comes_down_to_what_goes),
+        limited_test(a_client_that_takes_many_comes_down_to_what_goes),
+        limited_test(asynchronous_takes_come_down_to_what_goes),
+    };
+    return scene_run(tests, argc, argv);
+}
