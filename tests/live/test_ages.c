@@ -16,9 +16,11 @@
 #include "protocol/script_queue.h"
 #include "random.h"
 #include "script_call.h"
+#include "slow.h"
 #include "taken.h"
 
-enum { LINE_ROOM = 256, STEPS = 400, TTL_MS = 300 };
+enum { LINE_ROOM = 256, STEPS = 400 };
+#define TTL_MS slow_ms(300)
 #define A_MINUTE 60000
 
 static void a_moment(int ms)

@@ -137,17 +137,20 @@ static void what_there_is_no_memory_for_stops_no_queue(void **state)
     enqueue_large(s);
     answers_open(&as, s, NULL, 0, NULL);
     n_short = INT32_MAX;
-    for (int i = 1; i <= 2; i++) { /* the task, and the job */
+    int n_without = 0, n_taken = 0; /* after a break less is asked for at once */
+    while (n_without + n_taken < 4) {
         take_now(&as, 10, &b);
-        assert_err(b.err, MUSTER_E_NOMEM);
-        assert_non_null(strstr(b.text, "lease"));
-        assert_int_equal(leased(s), i);
+        if (b.err == MUSTER_E_NOMEM) {
+            n_without++;
+            assert_non_null(strstr(b.text, "lease"));
+        } else {
+            assert_err(b.err, MUSTER_OK);
+            n_taken += (int)b.taken.n;
+        }
+        assert_int_equal(leased(s), n_without + n_taken);
     }
-    take_now(&as, 10, &b);
     n_short = 0;
-    assert_err(b.err, MUSTER_OK);
-    assert_int_equal(b.taken.n, 2);
-    assert_string_equal(b.taken.rows[0].task, "t0");
+    assert_int_equal(n_without, 2); /* the task, and the job */
     assert_int_equal(as.counts[-MUSTER_E_CONN], 0);
     answers_close(&as);
     assert_int_equal(leased(s), 4);

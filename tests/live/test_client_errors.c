@@ -15,6 +15,7 @@
 #include "child.h"
 #include "fake_server.h"
 #include "scene.h"
+#include "slow.h"
 
 /* ---- a Redis that refuses ---- */
 
@@ -256,7 +257,7 @@ static void servers_that_are_no_use(void **state)
     for (size_t i = 0; i < N_OF(cases); i++) {
         struct fake_server fake;
         fake_server_start(&fake, cases[i].answer);
-        struct muster_client *c = client_of(s, fake.url, 500);
+        struct muster_client *c = client_of(s, fake.url, slow_ms(500));
         int err = muster_task_enqueue(c, "q", "x", 1, NULL);
         if (err != cases[i].err)
             fail_msg("\"%s\" is %s (%s), not %s", cases[i].answer, muster_err_name(err), muster_client_error(c),
@@ -283,7 +284,7 @@ static void an_older_redis_is_refused_in_words(void **state)
     for (size_t i = 0; i < N_OF(cases); i++) {
         struct fake_server fake;
         fake_server_start(&fake, cases[i].answer);
-        struct muster_client *c = client_of(s, fake.url, 500);
+        struct muster_client *c = client_of(s, fake.url, slow_ms(500));
         assert_err(muster_task_enqueue(c, "q", "x", 1, NULL), MUSTER_E_REDIS);
         if (!strstr(muster_client_error(c), cases[i].why))
             fail_msg("it says: %s", muster_client_error(c));
@@ -301,7 +302,7 @@ static void no_control_character_of_a_server_comes_through(void **state)
     for (size_t i = 0; i < N_OF(answers); i++) {
         struct fake_server fake;
         fake_server_start(&fake, answers[i]);
-        struct muster_client *c = client_of(s, fake.url, 200);
+        struct muster_client *c = client_of(s, fake.url, slow_ms(200));
         assert_int_not_equal(muster_task_enqueue(c, "q", "x", 1, NULL), MUSTER_OK);
         assert_non_null(strchr(muster_client_error(c), '?'));
         for (const char *at = muster_client_error(c); *at; at++)

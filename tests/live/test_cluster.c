@@ -11,6 +11,7 @@
 #include "client/page.h"
 #include "cluster_scene.h"
 #include "live_worker.h"
+#include "slow.h"
 
 #define TTL_MS 3000
 
@@ -271,7 +272,7 @@ static void keys_that_are_listed_while_the_slot_moves_are_not_taken_for_all(void
     struct scene *s = *state;
     unsigned connection;
     scene_enqueue(s, "q", "t");
-    struct muster_client *c = client_by(s, cluster.url, 300);
+    struct muster_client *c = client_by(s, cluster.url, slow_ms(300));
     int slot = cluster_scene_slot(s), from = cluster_scene_owner(s), to = other_master(s);
     assert_ok(page_begin_keys(c, &connection));
     assert_ok(page_end_keys(c, connection));

@@ -325,7 +325,7 @@ static const struct row rows[] = {
     {SCRIPT_HEADS,
      "16 failures of 256 KiB",
      "for i = 1, 16 do redis.call('ZADD', P .. 'failed:q', i, i .. string.rep('a', 262144)) end",
-     {"65536", "4", "ZREVRANGE", "failed:q", "0", "15"}},
+     {"65536", "262144", "4", "ZREVRANGE", "failed:q", "0", "15"}},
     {SCRIPT_NOTE_AGES,
      "1 000 queues whose points are all of use",
      "each(1000, function(q) name('q' .. q) redis.call('LPUSH', P .. 'queues:q' .. q, 't')\n"
