@@ -19,11 +19,13 @@
 
 #define NAME "redis.example.org"
 #define BIG (1 << 20)
+#define PATH_LEN 192
 
 /* What all cases share: some who may be believed, and their files. */
 static struct world {
     struct tls_id ca, server, client, other_ca, stranger;
-    char dir[64], ca_file[96], cert_file[96], key_file[96], other_ca_file[96], stranger_cert[96], stranger_key[96];
+    char dir[64], ca_file[PATH_LEN], cert_file[PATH_LEN], key_file[PATH_LEN], other_ca_file[PATH_LEN],
+        stranger_cert[PATH_LEN], stranger_key[PATH_LEN];
 } world;
 
 static struct pair {
@@ -33,9 +35,9 @@ static struct pair {
     int fd;
 } pair;
 
-static char *in_dir(char out[96], const char *name)
+static char *in_dir(char out[PATH_LEN], const char *name)
 {
-    snprintf(out, 96, "%s/%s", world.dir, name);
+    snprintf(out, PATH_LEN, "%s/%s", world.dir, name);
     return out;
 }
 
@@ -209,7 +211,7 @@ static void a_certificate_outside_its_time_is_told_with_the_time(void **state)
 static void the_certificate_of_a_ca_expires_too(void **state)
 {
     struct url_tls o = trusting();
-    char path[96];
+    char path[PATH_LEN];
     struct tls_id ca =
         tls_peer_id(&(struct tls_id_about){.name = "old CA", .is_ca = true, .from_days = -9, .until_days = -2});
     struct tls_id id = tls_peer_id(&(struct tls_id_about){.name = NAME, .by = &ca});
@@ -242,7 +244,7 @@ static void who_is_signed_by_nobody_known_is_refused_with_the_next_step(void **s
 static void a_self_signed_certificate_may_be_the_ca(void **state)
 {
     struct url_tls o = trusting();
-    char path[96];
+    char path[PATH_LEN];
     struct tls_id self = tls_peer_id(&(struct tls_id_about){.name = NAME, .alt_names = "DNS:" NAME});
     (void)state;
     tls_peer_write_cert(&self, in_dir(path, "self.pem"));
@@ -255,7 +257,7 @@ static void a_self_signed_certificate_may_be_the_ca(void **state)
 static void a_ca_is_found_in_a_folder(void **state)
 {
     struct url_tls o = trusting();
-    char folder[96], path[200];
+    char folder[PATH_LEN], path[PATH_LEN + 64];
     (void)state;
     assert_int_equal(mkdir(in_dir(folder, "cas"), 0700), 0);
     snprintf(path, sizeof path, "%s/%08lx.0", folder,
@@ -415,7 +417,7 @@ static void put(const char *path, const char *text)
 
 static void files_that_cannot_be_used_are_named(void **state)
 {
-    char empty[96], encrypted[96], why[300];
+    char empty[PATH_LEN], encrypted[PATH_LEN], why[300];
     (void)state;
     put(in_dir(empty, "empty"), "nothing\n");
     tls_peer_write_key(&world.client, in_dir(encrypted, "encrypted.key"), "secret");
@@ -469,7 +471,7 @@ static void renew(struct tls_context **c, const struct url_tls *o)
 /* In one step, as those who renew certificates do. */
 static void put_cert(const struct tls_id *id, const char *path)
 {
-    char new[96];
+    char new[PATH_LEN];
     tls_peer_write_cert(id, in_dir(new, "new.pem"));
     assert_int_equal(rename(new, path), 0);
 }
@@ -484,7 +486,7 @@ static void files_are_read_again_when_they_have_changed(void **state)
 {
     const struct tls_peer_about server = {.id = &world.server};
     struct tls_context *c = NULL, *before;
-    char ca[96];
+    char ca[PATH_LEN];
     int n_lines = 0;
     (void)state;
     const struct url_tls o = {.is_on = true, .ca = in_dir(ca, "renewed.pem")};
@@ -519,7 +521,7 @@ static void after_a_failure_they_are_read_again_whatever_has_changed(void **stat
 {
     const struct tls_peer_about server = {.id = &world.server};
     struct tls_context *c = NULL;
-    char dir[96], name[96], link[256], target[96];
+    char dir[PATH_LEN], name[96], link[256], target[PATH_LEN];
     (void)state;
     const struct url_tls o = {.is_on = true, .ca = in_dir(dir, "folder")};
     assert_int_equal(mkdir(dir, 0700), 0);
@@ -541,7 +543,7 @@ static void the_systems_authorities_are_read_again_too(void **state)
     const struct tls_peer_about server = {.id = &world.server};
     const struct url_tls o = {.is_on = true};
     struct tls_context *c = NULL;
-    char file[96];
+    char file[PATH_LEN];
     (void)state;
     put_cert(&world.other_ca, in_dir(file, "system.pem"));
     assert_int_equal(setenv("SSL_CERT_FILE", file, 1), 0);
@@ -568,7 +570,7 @@ static void who_is_new_has_what_the_system_has_now(void **state)
 {
     const struct tls_peer_about server = {.id = &world.server};
     const struct url_tls o = {.is_on = true};
-    char dir[96], name[96], file[96], link[96];
+    char dir[PATH_LEN], name[96], file[PATH_LEN], link[PATH_LEN];
     (void)state;
     put_cert(&world.other_ca, in_dir(file, "system.pem"));
     assert_int_equal(setenv("SSL_CERT_FILE", file, 1), 0);
