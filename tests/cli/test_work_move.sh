@@ -66,7 +66,8 @@ done
 begin ignores --move-time 200ms
 wait_for holds b 2
 wait_for lines begun 6
-lines told 2 || fail "not told two: $(cat told)"
+# On a slow machine a reservation may lapse before its process has been killed; then another one is asked.
+(($(wc -l <told) >= 2)) || fail "not told two: $(cat told)"
 check_redis 2 HGET muster:queue:q moved
 finish
 

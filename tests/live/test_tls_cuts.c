@@ -13,7 +13,7 @@
 #include "tls_peer.h"
 
 #define TTL_MS slow_ms(600)
-#define TIMEOUT_MS 400
+#define TIMEOUT_MS slow_ms(400)
 #define SLACK_MS slow_ms(2000)
 #define MOST 40
 
