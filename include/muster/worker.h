@@ -339,7 +339,7 @@ struct muster_worker_options {
     /* Each take begins with the next queue, instead of always with the first one served (qless's round robin). */
     int in_turn;
 
-    /* Stop when this many tasks were started and have ended; 0: no limit. */
+    /* Stop when this many tasks were started and have ended, and what they ended with was sent and answered; 0: no limit. */
     uint64_t max_tasks;
 
     /* How long a handler may run on one task, or on a job that has no limit of its own, at most a year; 0: as long as it
