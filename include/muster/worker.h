@@ -176,7 +176,8 @@ enum muster_event_type {
     /* `process` has used nine tenths of its time limit; muster_process_extend() gives it more. */
     MUSTER_EVENT_NEAR_LIMIT,
 
-    /* muster_worker_leave() of `queue` is done: its tasks are back, and the queue may be served again. */
+    /* muster_worker_leave() of `queue` is done: its tasks are back, and the queue may be served again. It comes once more
+     * if Redis forgets that, as after a failover, and hands something of the queue over again: that has gone back. */
     MUSTER_EVENT_LEFT,
 
     /* Redis refused a call; `err` and `text` say why. The worker goes on and tries again. With MUSTER_E_TOO_BIG it is a
@@ -339,7 +340,7 @@ struct muster_worker_options {
     /* Each take begins with the next queue, instead of always with the first one served (qless's round robin). */
     int in_turn;
 
-    /* Stop when this many tasks were started and have ended; 0: no limit. */
+    /* Stop when this many tasks were started and have ended, and what they ended with was sent and answered; 0: no limit. */
     uint64_t max_tasks;
 
     /* How long a handler may run on one task, or on a job that has no limit of its own, at most a year; 0: as long as it

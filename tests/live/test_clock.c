@@ -226,6 +226,37 @@ static void messages_of_an_empty_redis_with_an_earlier_clock_are_heard(void **st
     redis_server_step_clock(&server, STEP_MS);
 }
 
+/* The worker's life goes on there. The server lacks the last tokens, and its clock is behind. */
+static void messages_of_an_older_redis_with_an_earlier_clock_are_heard(void **state)
+{
+    struct scene *s = *state;
+    scene_move(s, &server);
+    struct live_worker *w =
+        live_worker_idle(s, &(struct worker_spec){.id = "w", .ttl_ms = STEP_MS, .queues = {{"q", 0}, {"r", 0}}});
+    raw_do(server.redis, "SAVE");
+    scene_enqueue(s, "q", "before");
+    scene_await_starts(s, 1);
+    raw_do(server.redis, "CLIENT KILL TYPE pubsub");
+    wait_on(s->base, has_read_back, w, SOON_MS);
+    assert_ok(muster_worker_leave(w->worker, "r"));
+    scene_await_events(s, MUSTER_EVENT_LEFT, "w", 1);
+    assert_ok(live_worker_serve(w, "r", 0));
+    scene_await_idle(s, "r", "w");
+    size_t ups = journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_UP, "w", NULL);
+    redis_server_kill(&server);
+    redis_server_step_clock(&server, -STEP_MS);
+    redis_server_restart(&server);
+    scene_await_events(s, MUSTER_EVENT_UP, "w", ups + 1);
+    scene_await_idle(s, "q", "w");
+    scene_await_idle(s, "r", "w");
+    scene_enqueue(s, "q", "after");
+    scene_await_starts(s, 2);
+    scene_enqueue(s, "r", "again");
+    scene_await_starts(s, 3);
+    live_worker_stop(s, w, 0);
+    redis_server_step_clock(&server, STEP_MS);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +265,7 @@ int main(int argc, char **argv)
         live_test(a_repair_finds_it_without_workers),
         live_test(a_new_life_of_the_id_begins),
         live_test(messages_of_an_empty_redis_with_an_earlier_clock_are_heard),
+        live_test(messages_of_an_older_redis_with_an_earlier_clock_are_heard),
     };
     return testing_run(tests, start_server, stop_server, argc, argv);
 }

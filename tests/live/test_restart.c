@@ -186,6 +186,80 @@ static void scripts_forgotten_under_load_are_sent_again(void **state)
     assert_int_equal(n_events(s, MUSTER_EVENT_LOST), 0);
 }
 
+/* ---- what was kept is older ---- */
+
+/* As a replica that lacks the last writes takes over, or as a machine comes back that had not synced them. */
+static void come_back_as_saved(struct scene *s)
+{
+    size_t ups = n_events(s, MUSTER_EVENT_UP);
+    redis_server_kill(s->server);
+    redis_server_restart(s->server);
+    scene_await_events(s, MUSTER_EVENT_UP, "w", ups + 1);
+    reconnect_client(s);
+}
+
+static struct live_worker *begin_on(struct scene *s, struct redis_server *own, const struct worker_spec *spec)
+{
+    redis_server_start(own, NULL);
+    scene_move(s, own);
+    return live_worker_idle(s, spec);
+}
+
+/* With this ttl no heartbeat puts it right. */
+#define AN_HOUR 3600000
+
+static void what_it_holds_of_a_queue_that_redis_has_forgotten_comes_back_when_it_dies(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server own;
+    uint64_t n = 0;
+    struct live_worker *w = begin_on(
+        s, &own, &(struct worker_spec){.id = "w", .ttl_ms = 3000, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
+    raw_do(own.redis, "SAVE");
+    assert_ok(live_worker_serve(w, "r", 0));
+    scene_await_idle(s, "r", "w");
+    come_back_as_saved(s);
+    scene_enqueue(s, "r", "t");
+    scene_await_starts(s, 1);
+    assert_ok(muster_worker_fail(s->client, "w", &n));
+    assert_int_equal(n, 1);
+    redis_server_remove(&own);
+}
+
+/* Redis hands over what nobody here does any more, and counts it among what the worker holds. */
+static void what_comes_of_a_queue_that_was_left_before_goes_back(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server own;
+    struct live_worker *w =
+        begin_on(s, &own, &(struct worker_spec){.id = "w", .ttl_ms = AN_HOUR, .queues = {{"q", 0}, {"r", 0}}});
+    raw_do(own.redis, "SAVE");
+    assert_ok(muster_worker_leave(w->worker, "r"));
+    scene_await_events(s, MUSTER_EVENT_LEFT, "w", 1);
+    come_back_as_saved(s);
+    scene_enqueue(s, "r", "t");
+    scene_await_events(s, MUSTER_EVENT_LEFT, "w", 2);
+    assert_int_equal(scene_waiting(s, "r"), 1);
+    scene_enqueue(s, "q", "t");
+    scene_await_starts(s, 1);
+    redis_server_remove(&own);
+}
+
+/* Its token is later than all of which that Redis knows. */
+static void what_redis_has_forgotten_is_lost(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server own;
+    begin_on(s, &own,
+             &(struct worker_spec){.id = "w", .ttl_ms = AN_HOUR, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
+    raw_do(own.redis, "SAVE");
+    scene_enqueue(s, "q", "t");
+    scene_await_starts(s, 1);
+    come_back_as_saved(s);
+    scene_await_events(s, MUSTER_EVENT_STOP, "w", 1);
+    redis_server_remove(&own);
+}
+
 /* ---- connections cut ---- */
 
 /* No task runs twice: what the lost answers had to say is settled before anything is taken up again. */
@@ -281,6 +355,9 @@ int main(int argc, char **argv)
         live_test(ten_restarts_under_load_lose_nothing),
         live_test(after_flushall_workers_register_again),
         live_test(scripts_forgotten_under_load_are_sent_again),
+        live_test(what_it_holds_of_a_queue_that_redis_has_forgotten_comes_back_when_it_dies),
+        live_test(what_comes_of_a_queue_that_was_left_before_goes_back),
+        live_test(what_redis_has_forgotten_is_lost),
         live_test(ends_in_flight_on_a_killed_connection_are_settled),
         live_test(tasks_taken_on_a_killed_connection_are_found_again),
         live_test(a_half_open_data_connection_is_replaced_within_the_ttl),

@@ -125,21 +125,46 @@ static void a_task_that_takes_longer_than_a_ttl_comes(void **state)
 }
 
 /* That it has no more to do begins no time in which it must be gone. */
-static void a_worker_that_ends_after_its_last_task_sends_its_result(void **state)
+static void end_after_the_last_task(struct scene *s, muster_handler_fn *handler, enum proxy_where where)
 {
-    struct scene *s = *state;
     struct live_worker *w = live_worker_idle(s, &(struct worker_spec){.id = "w1",
                                                                       .url = proxy.url,
                                                                       .ttl_ms = TTL_MS,
                                                                       .drain_ms = 1,
                                                                       .queues = {{"q", 0}},
                                                                       .more = {.max_tasks = 1},
-                                                                      .handler = finish_with_large});
-    proxy_pace_requests(&proxy, PROXY_DATA, DRIP, DRIP_MS, PROXY_WAIT);
+                                                                      .handler = handler});
+    proxy_pace_requests(&proxy, PROXY_DATA, DRIP, DRIP_MS, where);
     job_put(s, "q", "a", "data", "small");
     job_await(s, "a", "state", "complete");
     scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", 1);
     assert_err(w->stop_err, MUSTER_OK);
+    assert_int_equal(scene_starts(s), 1);
+}
+
+static void a_worker_that_ends_after_its_last_task_sends_its_result(void **state)
+{
+    end_after_the_last_task(*state, finish_with_large, PROXY_WAIT);
+}
+
+/* Between two connections nothing of it is under way. */
+static void a_worker_that_ends_after_its_last_task_sends_its_result_again(void **state)
+{
+    end_after_the_last_task(*state, finish_with_middle, PROXY_HOARD);
+}
+
+static enum muster_outcome hand_on_large(struct muster_process *p, void *arg)
+{
+    struct live_worker *w = arg;
+    journal_process(w->journal, JOURNAL_START, 0, p);
+    assert_ok(muster_worker_enqueue(w->worker, "other", large, LARGE, NULL, NULL));
+    return MUSTER_FINISH;
+}
+
+/* The end waits for what goes before it. */
+static void a_worker_that_ends_after_its_last_task_hands_on_what_that_has_made(void **state)
+{
+    end_after_the_last_task(*state, hand_on_large, PROXY_WAIT);
 }
 
 #define slow_test(f) cmocka_unit_test_setup_teardown(f, begin, end)
@@ -151,6 +176,8 @@ int main(int argc, char **argv)
         slow_test(a_result_that_somebody_in_between_holds_arrives),
         slow_test(a_task_that_takes_longer_than_a_ttl_comes),
         slow_test(a_worker_that_ends_after_its_last_task_sends_its_result),
+        slow_test(a_worker_that_ends_after_its_last_task_sends_its_result_again),
+        slow_test(a_worker_that_ends_after_its_last_task_hands_on_what_that_has_made),
     };
     return scene_run(tests, argc, argv);
 }

@@ -13,6 +13,21 @@
 #include "protocol/script_worker.h"
 #include "worker/worker.h"
 
+static void begin_leaving(struct muster_worker *w, struct served *s)
+{
+    s->serving = LEAVING;
+    s->handlers_told = s->leave_in_flight = false;
+    w->n_leaving++;
+    round_due(w);
+}
+
+void leave_again(struct muster_worker *w, struct served *s)
+{
+    trace_line(TRACE_STATE, "worker %s leaves %s again", w->id, s->name);
+    s->is_announced = true;
+    begin_leaving(w, s);
+}
+
 static int leave(struct muster_worker *w, const void *arg)
 {
     const char *queue = arg;
@@ -23,10 +38,7 @@ static int leave(struct muster_worker *w, const void *arg)
         return tell_error_as(w, MUSTER_E_STATE, "the worker stops, or has stopped");
     if (s->serving == SERVING) {
         dispatch_call_off(w);
-        s->serving = LEAVING;
-        s->handlers_told = s->leave_in_flight = false;
-        w->n_leaving++;
-        round_due(w);
+        begin_leaving(w, s);
     }
     return MUSTER_OK;
 }

@@ -73,30 +73,49 @@ static void accept_found(struct muster_worker *w, const struct found *found, siz
     }
 }
 
-/* Redis did not name it: it is not this worker's any more, unless its token was drawn after the answer. */
+/* Redis did not name it: it is not this worker's any more, unless it came after the answer. */
 static bool was_not_named(const struct muster_process *p, const void *arg)
 {
-    const struct readback *r = &p->worker->readback;
-    (void)arg;
-    return p->last_readback != r->count && p->token <= r->last_token;
+    const uint64_t *named_upto = arg;
+    return p->last_readback != p->worker->readback.count && p->token <= *named_upto;
 }
 
-static void let_go(struct muster_worker *w)
+static void let_go(struct muster_worker *w, uint64_t named_upto)
 {
     struct muster_process *p, *next;
     dispatch_call_off(w);
     for (p = process_first(w, IS_UNTOUCHED); p; p = next) {
         next = process_next(p, IS_UNTOUCHED);
-        if (was_not_named(p, NULL))
+        if (was_not_named(p, &named_upto))
             process_free(p);
     }
     PROCESS_EACH(p, w, IS_HELD | IS_DUE | IS_REFUSED)
-        if (was_not_named(p, NULL))
+        if (was_not_named(p, &named_upto))
             p->sent_before = true; /* somebody else ended it: its end must not spoil those sent together with it */
-    process_tell_running(w, MUSTER_STOP_LOST, was_not_named, NULL);
+    process_tell_running(w, MUSTER_STOP_LOST, was_not_named, &named_upto);
 }
 
-static void apply(struct muster_worker *w, const struct redisReply *reply, const struct script_read *read)
+/* Its tokens may be lower than those of the server before: of that one nothing counts any more. */
+static void forget_tokens(struct muster_worker *w)
+{
+    heartbeat_forget(w);
+    for (size_t i = 0; i < w->n_served; i++)
+        w->served[i]->dropped_upto = 0;
+}
+
+/* What a Redis that came back older hands over there is nobody's here, and would take up hands for ever. */
+static void leave_what_was_left(struct muster_worker *w, const struct redisReply *reply, size_t n_queues)
+{
+    const struct redisReply *tokens;
+    for (size_t i = 0; w->state == WORKER_WORKING && i < n_queues; i++) {
+        const char *queue = script_read_queue(reply, i, &tokens);
+        struct served *s = queue ? serve_find(w, queue, strlen(queue)) : NULL;
+        if (s && s->serving == LEFT && reply_len(tokens) > 0)
+            leave_again(w, s);
+    }
+}
+
+static void apply(struct muster_worker *w, const struct redisReply *reply, const struct script_read *read, bool is_deaf)
 {
     size_t n;
     struct readback *r = &w->readback;
@@ -111,23 +130,26 @@ static void apply(struct muster_worker *w, const struct redisReply *reply, const
                (unsigned long long)read->last_token);
     tell_accepted(w, REQUEST_READBACK);
     w->connection.is_read_back = true;
-    if (is_new_connection)
+    if (is_new_connection) {
         connection_accepted(w); /* it has written the connection's number */
+        serve_say_again(w);
+        forget_tokens(w);
+    }
     heartbeat_settle_echo(w, read->last_token);
     marks_note_list(w, read->marks);
     r->count++;
-    if (read->last_token > r->last_token)
-        r->last_token = read->last_token;
+    r->last_token = read->last_token;
     accept_found(w, found, n);
     figures_add(&w->figures.readbacks, 1);
     figures_add(&w->figures.readbacks_found, figures_read(&w->figures.taken) > n_taken);
     free(found);
-    let_go(w);
+    let_go(w, is_deaf ? UINT64_MAX : read->last_token);
     if (r->ends_doubt) {
         r->ends_doubt = false;
         fence_open(w);
     }
     resume_apply_readback(w);
+    leave_what_was_left(w, reply, read->n_queues);
     serve_announce(w);
     turn_want_take(w); /* the round that follows goes on with queues that are being left, too */
     if (is_new_connection || pair_should_ask(&w->connection.pair))
@@ -139,6 +161,7 @@ static void apply(struct muster_worker *w, const struct redisReply *reply, const
 struct asked {
     struct muster_worker *worker;
     struct life life;
+    bool is_deaf; /* nothing comes before its answer: no take was asked for, and no message counts */
 };
 
 static void on_answer(const struct redisReply *reply, void *arg)
@@ -146,7 +169,7 @@ static void on_answer(const struct redisReply *reply, void *arg)
     struct asked *a = arg;
     struct muster_worker *w = a->worker;
     struct script_read read;
-    bool is_old = !registration_is_life(w, &a->life);
+    bool is_old = !registration_is_life(w, &a->life), is_deaf = a->is_deaf;
     free(a);
     if (is_old)
         return; /* of a former life */
@@ -165,7 +188,7 @@ static void on_answer(const struct redisReply *reply, void *arg)
     } else if (again) {
         readback_ask(w); /* asked for since, maybe under a new connection number: only that answer counts */
     } else if (err == MUSTER_OK) {
-        apply(w, reply, &read);
+        apply(w, reply, &read, is_deaf);
     } else {
         tell_refused(w, REQUEST_READBACK, err, reply_text(reply));
         heartbeat_retry(w);
@@ -185,6 +208,7 @@ void readback_ask(struct muster_worker *w)
     struct asked *a = malloc(sizeof *a);
     if (a) {
         *a = (struct asked){.worker = w};
+        a->is_deaf = !w->connection.is_read_back && !w->connection.pair.is_here;
         a->life = registration_life(w);
         script_readback(&c, &w->root, &w->caller);
         r->in_flight = link_script(w->connection.data, &c, on_answer, a) == MUSTER_OK;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Serving: the queues that the worker takes from, each with its executor. Redis is told of each once per epoch.
+ * Serving: the queues that the worker takes from, each with its executor. Redis is told of each in each epoch, and again
+ * over each new connection: behind that may be a replica that lacks the last writes, or a Redis that lost a second of
+ * them. What the worker took of a queue of which Redis does not know would come back by no sweep.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,8 +97,11 @@ static void on_announced(const struct redisReply *reply, void *arg)
     int err = reply_status(reply);
     if (err == MUSTER_E_GONE) {
         registration_gone(w);
+    } else if (err == MUSTER_E_STATE) {
+        connection_out_of_step(w);
     } else if (err == MUSTER_OK) {
         s->is_announced = true;
+        s->must_say_again = false;
         tell_accepted(w, REQUEST_SERVE);
         trace_line(TRACE_STATE, "worker %s serves %s", w->id, s->name);
         turn_want_take(w); /* the round goes on with a former life first, if there was one */
@@ -124,15 +129,26 @@ static void announce(struct muster_worker *w, struct served *s)
 void serve_announce(struct muster_worker *w)
 {
     for (size_t i = 0; connection_can_call(w) && w->state == WORKER_WORKING && i < w->n_served; i++)
-        if (w->served[i]->serving == SERVING && !w->served[i]->is_announced && !w->served[i]->announcing)
+        if (w->served[i]->serving == SERVING && !serve_is_known(w->served[i]) && !w->served[i]->announcing)
             announce(w, w->served[i]);
+}
+
+void serve_say_again(struct muster_worker *w)
+{
+    for (size_t i = 0; i < w->n_served; i++)
+        w->served[i]->must_say_again = true;
+}
+
+bool serve_is_known(const struct served *s)
+{
+    return s->serving == SERVING && s->is_announced && !s->must_say_again;
 }
 
 bool serve_all_announced(const struct muster_worker *w)
 {
     size_t n = 0;
     for (size_t i = 0; i < w->n_served; i++) {
-        if (w->served[i]->serving == LEAVING || (w->served[i]->serving == SERVING && !w->served[i]->is_announced))
+        if (w->served[i]->serving == LEAVING || (w->served[i]->serving == SERVING && !serve_is_known(w->served[i])))
             return false;
         n += w->served[i]->serving == SERVING;
     }
@@ -214,16 +230,11 @@ int muster_worker_serve_command(struct muster_worker *w, const char *queue, cons
     return calls_carry_out(w, serve_command, &(struct wish){.queue = queue, .command = command});
 }
 
-static bool is_taken_from(const struct served *s)
-{
-    return s->serving == SERVING && s->is_announced;
-}
-
 size_t serve_number(const struct muster_worker *w, const struct served *s)
 {
     size_t n = 0;
     for (size_t i = 0; i < w->n_served && w->served[i] != s; i++)
-        n += is_taken_from(w->served[i]);
+        n += serve_is_known(w->served[i]);
     return n;
 }
 
@@ -231,7 +242,7 @@ size_t serve_count(const struct muster_worker *w)
 {
     size_t n = 0;
     for (size_t i = 0; i < w->n_served; i++)
-        n += is_taken_from(w->served[i]);
+        n += serve_is_known(w->served[i]);
     return n;
 }
 
@@ -250,7 +261,7 @@ struct script_queue *serve_list(const struct muster_worker *w, size_t from, size
     }
     size_t place = n_all > 0 ? n_all - from % n_all : 0; /* of the first one that was served */
     for (size_t i = 0; i < w->n_served && n_all > 0; i++) {
-        if (!is_taken_from(w->served[i]))
+        if (!serve_is_known(w->served[i]))
             continue;
         place %= n_all;
         if (place < n_listed) {

@@ -25,7 +25,8 @@ struct served {
     int limit;            /* how many of its handlers may run at once; 0: as many as there are hands */
     int running;          /* how many of its handlers run */
     int in_hands;         /* how many of its processes take a hand: besides those, what the program may take */
-    bool is_announced;    /* Redis knows, in this epoch, that the worker serves it */
+    bool is_announced;    /* Redis was told, in this epoch, that the worker serves it, */
+    bool must_say_again;  /* but not over this connection: one that came back older may not know it */
     bool announcing;      /* the call that tells Redis is in flight */
     bool handlers_told;   /* LEAVING: its handlers were told to stop */
     bool leave_in_flight; /* LEAVING: the script was sent and not answered yet */
@@ -41,8 +42,12 @@ struct served {
 /* ---- serve.c ---- */
 /* NULL: the worker has never served it. */
 struct served *serve_find(struct muster_worker *w, const char *queue, size_t len);
-/* Tells Redis of the queues that it does not know of yet in this epoch. */
+/* Tells Redis of the queues of which it may not know. */
 void serve_announce(struct muster_worker *w);
+/* It is to be told of all of them anew: a new connection. */
+void serve_say_again(struct muster_worker *w);
+/* Does the worker serve it, and does Redis know? Then it takes from there. */
+bool serve_is_known(const struct served *s);
 /* Does Redis know of every queue that the worker serves? False also if it serves none, or is leaving one. */
 bool serve_all_announced(const struct muster_worker *w);
 /* How many queues the worker takes from, and how many of them it was told of before this one. */
@@ -57,6 +62,8 @@ void serve_free(struct muster_worker *w);
 /* ---- leave.c ---- */
 /* Does what can be done now about the queues that are being left. */
 void leave_go_on(struct muster_worker *w);
+/* The same for one that was left, and of which Redis says that the worker has something: it has forgotten that. */
+void leave_again(struct muster_worker *w, struct served *s);
 /* The registration is gone: nothing is left to give back. */
 void leave_forget(struct muster_worker *w);
 

@@ -88,7 +88,7 @@ static void look(struct muster_worker *w, struct served *s, struct script_share_
 static struct served *served_at(const struct muster_worker *w, size_t place)
 {
     for (size_t i = 0; i < w->n_served; i++)
-        if (w->served[i]->serving == SERVING && w->served[i]->is_announced && w->served[i]->share.place == place)
+        if (serve_is_known(w->served[i]) && w->served[i]->share.place == place)
             return w->served[i];
     return NULL;
 }

@@ -134,11 +134,12 @@ static void leave_empty(struct muster_worker *w)
         drain_for(w, 0, waits_long ? EMPTY_MAX_MS : w->ttl_ms);
 }
 
-/* Option max_tasks: all were started, and have ended. An end that is under way takes the time it needs, as in a burst. */
+/* Option max_tasks: all were started, and have ended. An end that is under way, is to be sent again, or waits for what goes
+ * before it, takes the time it needs, as in a burst. */
 static bool is_max_reached(const struct muster_worker *w)
 {
     return w->max_tasks > 0 && w->processes.n_begun >= w->max_tasks && w->state == WORKER_WORKING &&
-           process_count(w, IS_RUNNING | IS_SENT) == 0;
+           process_count(w, IS_RUNNING | IS_HELD | IS_DUE | IS_SENT) == 0;
 }
 
 void stop_check(struct muster_worker *w)

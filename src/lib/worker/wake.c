@@ -113,8 +113,8 @@ static void apply_hand_over(struct muster_worker *w, const char *text, size_t le
     struct hand_over h;
     if (!parse(w, text, len, &h) || h.token <= h.served->dropped_upto || h.token <= w->readback.last_token ||
         w->stop.drain_is_over || process_find(w, h.token))
-        return; /* after the drain it goes back with the rest */
-    if (!w->connection.pair.is_here) {
+        return;                                                     /* after the drain it goes back with the rest */
+    if (!w->connection.pair.is_here || h.served->serving == LEFT) { /* which Redis has forgotten */
         readback_ask(w);
         return;
     }

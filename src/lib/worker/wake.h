@@ -23,7 +23,7 @@ struct readback {
     bool again;          /* it was asked for while one was in flight */
     bool ends_doubt;     /* after it the worker is in doubt no longer */
     uint64_t count;      /* read-backs applied so far */
-    uint64_t last_token; /* the highest last token that one has answered: later hand-over messages up to it are void */
+    uint64_t last_token; /* that the last one has answered: later hand-over messages up to it are void */
 };
 
 /* ---- wake.c ---- */
