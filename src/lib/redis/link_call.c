@@ -24,9 +24,6 @@ enum script_form { BY_DIGEST, WITH_BODY };
 /* With room for so many heavy calls there is room for any number. */
 #define ROOM_MAX 64
 
-/* So often the time for a large request is doubled. */
-#define SLOW_MAX 5
-
 /* A command on its way. */
 struct call {
     struct call *next;
@@ -44,6 +41,11 @@ struct call {
 
 /* ---- sending ---- */
 
+static size_t large_bytes(const struct call *call)
+{
+    return call->bytes >= COMMAND_LARGE ? call->bytes : 0;
+}
+
 static void put_last(struct link *l, struct call *call)
 {
     call->next = NULL;
@@ -52,7 +54,7 @@ static void put_last(struct link *l, struct call *call)
     l->is_alone = (call->goes_alone || (call->is_heavy && l->room == 1)) && l->outstanding == 0;
     l->outstanding++;
     l->outstanding_bytes += call->bytes;
-    l->n_large += call->bytes >= COMMAND_LARGE;
+    l->large_bytes += large_bytes(call);
     l->n_heavy += call->is_heavy;
 }
 
@@ -178,7 +180,7 @@ static struct call *take_first(struct link *l)
         l->calls_end = &l->calls;
     l->outstanding--;
     l->outstanding_bytes -= call->bytes;
-    l->n_large -= call->bytes >= COMMAND_LARGE;
+    l->large_bytes -= large_bytes(call);
     l->n_heavy -= call->is_heavy;
     return call;
 }
@@ -285,7 +287,7 @@ void link_call_hear(struct link *l, const struct redisReply *reply)
         reply = NULL;
     }
     l->is_alone = false;
-    if (call->bytes >= COMMAND_LARGE)
+    if (call->bytes >= l->slow_bytes || wire_progress(l->wire)->replied >= l->slow_bytes)
         l->n_slow = 0;
     if (call->is_heavy && reply_err(reply) == MUSTER_OK)
         make_room(l);
@@ -330,8 +332,6 @@ void link_call_forget(struct link *l)
     bool is_alone = is_broken && l->outstanding == 1 && l->calls->is_heavy;
     l->was_alone = is_alone && l->break_err == MUSTER_E_CONN;
     l->had_no_memory = is_alone && l->break_err == MUSTER_E_NOMEM;
-    if (is_broken && l->sends_again && l->break_err == MUSTER_E_TIMEOUT && l->n_large > 0 && l->n_slow < SLOW_MAX)
-        l->n_slow++;
     l->is_alone = l->has_answered_heavy = false;
     l->room = is_broken ? 1 : l->room;
     while (l->calls) {

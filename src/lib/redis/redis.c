@@ -120,11 +120,11 @@ static void spoil(struct redisContext *context, int err, const char *why)
 
 static void count_bytes(struct redis *r)
 {
-    size_t sent = wire_sent_bytes(r->wire), received = wire_received_bytes(r->wire);
-    figures_add(&r->figures.sent_bytes, sent - r->sent_bytes);
-    figures_add(&r->figures.received_bytes, received - r->received_bytes);
-    r->sent_bytes = sent;
-    r->received_bytes = received;
+    const struct wire_progress *now = wire_progress(r->wire);
+    figures_add(&r->figures.sent_bytes, now->sent_bytes - r->sent_bytes);
+    figures_add(&r->figures.received_bytes, now->received_bytes - r->received_bytes);
+    r->sent_bytes = now->sent_bytes;
+    r->received_bytes = now->received_bytes;
 }
 
 void redis_leave(struct redis *r)
@@ -393,9 +393,6 @@ int redis_call(struct redis *r, struct command *c, struct redisReply **reply)
 
 bool redis_where(const struct redis *r, char *out, size_t size)
 {
-    if (r->borrowed)
-        snprintf(out, size, "the connection that was handed in");
-    else
-        place_describe(&r->place, out, size);
+    redis_describe(r, out, size);
     return !r->borrowed && r->url.kind == URL_SENTINEL;
 }
