@@ -223,6 +223,7 @@ static int send_with_body(struct link *l, struct call *call)
                                          {call->script->body, call->script->len},
                                          {call->said + head_len, call->len - head_len}};
     call->script = NULL; /* once: a second NOSCRIPT is an error like any other */
+    call->bytes += parts[2].len;
     int err = wire_say_bytes(l->wire, parts, sizeof parts / sizeof *parts, 1);
     if (err != MUSTER_OK)
         return err;
