@@ -83,7 +83,7 @@ bool link_is_busy(const struct link *l)
     return link_is_up(l) && (l->large_bytes > 0 || wire_progress(l->wire)->begun > 0);
 }
 
-/* A tunnel or a proxy may hold more of a large request than shows here; and over a very slow line too little of an answer
+/* A tunnel or a proxy may hold more of a large request than shows here; over a very slow line too little of an answer
  * comes for a sign of life. So each time it has longer. */
 static int64_t most_silent_ms(const struct link *l)
 {

@@ -295,12 +295,14 @@ static bool is_silent(struct redis *r, unsigned marks)
 
 int redis_answer(struct redis *r, struct redisReply **reply)
 {
+    int err = redis_check_owner(r);
     int64_t until_ms = answered_by_ms(r);
     unsigned marks = wire_marks(r->wire);
-    bool is_first = true;
+    if (err != MUSTER_OK)
+        return err;
     wire_flush(r->wire);
-    for (;;) {
-        int err = wire_next(r->wire, reply);
+    for (bool is_first = true;; is_first = false) {
+        err = wire_next(r->wire, reply);
         if (err != MUSTER_OK)
             return redis_break(r, err, wire_why(r->wire));
         if (*reply) {
@@ -314,7 +316,6 @@ int redis_answer(struct redis *r, struct redisReply **reply)
             return err;
         if (!(is_first ? wait_first : redis_wait)(r, until_ms) && is_silent(r, marks))
             return redis_break(r, MUSTER_E_TIMEOUT, wire_why(r->wire));
-        is_first = false;
     }
 }
 

@@ -7,7 +7,7 @@
  * So while a heartbeat waits, and the data link is busy, the liveness key is renewed over a connection of its own. As a
  * probe, that decides nothing, and can only prolong a life that is there (probe.c); the record, which is read
  * afterwards, must name this life and this data connection: that proves the server, too. It goes when the heartbeat is
- * answered. A Redis that stands still gets no further connections for it but from those who have sent it something large, or
+ * answered. A Redis that stands still gets no further connections for it but from those who have sent something large, or
  * have a part of an answer.
  *
  * Where the data connection was handed in, there is nothing to connect to by oneself. Then the fence tells of the doubt,
