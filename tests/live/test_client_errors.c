@@ -14,6 +14,7 @@
 #include "base/format.h"
 #include "child.h"
 #include "fake_server.h"
+#include "redis/redis.h"
 #include "scene.h"
 #include "slow.h"
 
@@ -484,6 +485,79 @@ static void in_a_child_of_fork_a_client_is_E_STATE_and_the_parent_goes_on(void *
     assert_int_equal(scene_waiting(s, "q"), 1);
 }
 
+static struct redis *connection(struct scene *s)
+{
+    struct url url;
+    const char *why;
+    struct redis *r;
+    assert_ok(url_parse(&url, s->server->url, &why));
+    assert_ok(redis_new(&r, &(struct redis_options){.url = &url,
+                                                    .timeout_ms = SOON_MS,
+                                                    .prefix = "other",
+                                                    .root_key = "other:",
+                                                    .format_key = "other:format"}));
+    url_clear(&url);
+    return r;
+}
+
+static int count(struct redis *r, int (*call)(struct redis *r, struct command *c))
+{
+    struct command c = COMMAND_EMPTY;
+    command_words(&c, (const char *const[]){"INCR", "count", NULL});
+    int err = call(r, &c);
+    command_clear(&c);
+    return err;
+}
+
+static int call_and_forget(struct redis *r, struct command *c)
+{
+    struct redisReply *reply;
+    int err = redis_call(r, c, &reply);
+    redis_reply_free(reply);
+    return err;
+}
+
+/* Another thread may fork while a call is under way. */
+static void what_the_parent_was_saying_a_child_of_fork_does_not_say_again(void **state)
+{
+    struct scene *s = *state;
+    struct redis *r = connection(s);
+    struct redisReply *reply;
+    assert_ok(count(r, redis_append));
+    pid_t pid = child_fork();
+    if (pid == 0)
+        _exit(count(r, call_and_forget) == MUSTER_E_STATE ? 0 : 1);
+    assert_int_equal(child_reap(pid, SOON_MS), 0);
+    assert_ok(redis_read(r, &reply));
+    assert_int_equal(reply_integer(reply), 1);
+    redis_reply_free(reply);
+    redis_free(r);
+}
+
+static int fork_when_ready(void *arg)
+{
+    pid_t *pid = arg;
+    *pid = child_fork();
+    return *pid != 0;
+}
+
+static int hear_nothing(const struct muster_queue_event *event, void *arg)
+{
+    (void)event, (void)arg;
+    return 0;
+}
+
+static void a_child_of_fork_listens_no_further(void **state)
+{
+    struct scene *s = *state;
+    pid_t pid = -1;
+    int err = muster_queue_listen(s->client, "q", 1000, fork_when_ready, hear_nothing, &pid);
+    if (pid == 0)
+        _exit(err == MUSTER_E_STATE ? 0 : 1);
+    assert_ok(err);
+    assert_int_equal(child_reap(pid, SOON_MS), 0);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -507,6 +581,8 @@ int main(int argc, char **argv)
         live_test(nobody_there_is_E_CONN_at_once),
         live_test(a_silent_server_is_E_TIMEOUT_within_the_timeout),
         live_test(in_a_child_of_fork_a_client_is_E_STATE_and_the_parent_goes_on),
+        live_test(what_the_parent_was_saying_a_child_of_fork_does_not_say_again),
+        live_test(a_child_of_fork_listens_no_further),
         live_test(a_redis_that_stands_still_is_E_TIMEOUT_and_the_next_call_connects_again),
     };
     return scene_run(tests, argc, argv);

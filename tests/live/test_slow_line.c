@@ -8,6 +8,7 @@
 
 #include "jobs.h"
 #include "live_worker.h"
+#include "protocol/script.h"
 #include "proxy.h"
 #include "slow.h"
 
@@ -124,6 +125,40 @@ static void a_task_that_takes_longer_than_a_ttl_comes(void **state)
     assert_nothing_happened_to(s);
 }
 
+/* What a link calls silence, as long as nothing large was silent before. */
+static int silence_ms(void)
+{
+    const int ms = TTL_MS * 2 / 3;
+    return ms < 5000 ? ms : 5000;
+}
+
+/* It takes half as long again as the silence, and is less than a sign of life. So it is waited for longer each time. */
+static void a_task_of_which_too_little_comes_at_a_time_comes(void **state)
+{
+    struct scene *s = *state;
+    const int len = 200000, each_ms = 16;
+    workers(s, finish);
+    proxy_pace(&proxy, PROXY_DATA, len * each_ms / silence_ms() * 2 / 3, each_ms);
+    assert_ok(muster_task_enqueue(s->client, "q", large, (size_t)len, NULL));
+    scene_await_starts(s, 1);
+    scene_await_idle(s, "q", "w1");
+    assert_lived(s);
+}
+
+/* Redis has forgotten it, so it goes with its whole text. */
+static void a_worker_whose_first_script_takes_longer_than_the_silence_begins(void **state)
+{
+    struct scene *s = *state;
+    const int len = (int)lua_scripts[SCRIPT_START].len, each_ms = 16;
+    live_worker_idle(s, &(struct worker_spec){.id = "peer", .ttl_ms = TTL_MS, .queues = {{"other", 0}}});
+    raw_do(s->server->redis, "SCRIPT FLUSH");
+    scene_enqueue(s, "other", "x"); /* this brings other scripts back */
+    scene_await_starts(s, 1);
+    scene_await_idle(s, "other", "peer");
+    proxy_pace_requests(&proxy, PROXY_DATA, len * each_ms / silence_ms() * 2 / 3, each_ms, PROXY_WAIT);
+    live_worker_idle(s, &(struct worker_spec){.id = "w1", .url = proxy.url, .ttl_ms = TTL_MS, .queues = {{"q", 0}}});
+}
+
 /* That it has no more to do begins no time in which it must be gone. */
 static void end_after_the_last_task(struct scene *s, muster_handler_fn *handler, enum proxy_where where)
 {
@@ -175,6 +210,8 @@ int main(int argc, char **argv)
         slow_test(a_result_that_takes_longer_than_a_ttl_arrives),
         slow_test(a_result_that_somebody_in_between_holds_arrives),
         slow_test(a_task_that_takes_longer_than_a_ttl_comes),
+        slow_test(a_task_of_which_too_little_comes_at_a_time_comes),
+        slow_test(a_worker_whose_first_script_takes_longer_than_the_silence_begins),
         slow_test(a_worker_that_ends_after_its_last_task_sends_its_result),
         slow_test(a_worker_that_ends_after_its_last_task_sends_its_result_again),
         slow_test(a_worker_that_ends_after_its_last_task_hands_on_what_that_has_made),

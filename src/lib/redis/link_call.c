@@ -26,9 +26,6 @@ enum script_form { BY_DIGEST, WITH_BODY };
 /* What was too much together may have been so for another reason: after so long twice as much is tried. */
 #define ROOM_MOST_MS (10 * 60 * 1000)
 
-/* So often the time for a large request is doubled. */
-#define SLOW_MAX 5
-
 /* A command on its way. */
 struct call {
     struct call *next;
@@ -46,6 +43,11 @@ struct call {
 
 /* ---- sending ---- */
 
+static size_t large_bytes(const struct call *call)
+{
+    return call->bytes >= COMMAND_LARGE ? call->bytes : 0;
+}
+
 static void put_last(struct link *l, struct call *call)
 {
     call->next = NULL;
@@ -54,7 +56,7 @@ static void put_last(struct link *l, struct call *call)
     l->is_alone = (call->goes_alone || (call->weight > 0 && l->room == 1)) && l->outstanding == 0;
     l->outstanding++;
     l->outstanding_bytes += call->bytes;
-    l->n_large += call->bytes >= COMMAND_LARGE;
+    l->large_bytes += large_bytes(call);
     l->n_heavy += call->weight > 0;
     l->weight += call->weight;
 }
@@ -182,7 +184,7 @@ static struct call *take_first(struct link *l)
         l->calls_end = &l->calls;
     l->outstanding--;
     l->outstanding_bytes -= call->bytes;
-    l->n_large -= call->bytes >= COMMAND_LARGE;
+    l->large_bytes -= large_bytes(call);
     l->n_heavy -= call->weight > 0;
     l->weight -= call->weight;
     return call;
@@ -241,6 +243,7 @@ static int send_with_body(struct link *l, struct call *call)
                                          {call->script->body, call->script->len},
                                          {call->said + head_len, call->len - head_len}};
     call->script = NULL; /* once: a second NOSCRIPT is an error like any other */
+    call->bytes += parts[2].len;
     int err = wire_say_bytes(l->wire, parts, sizeof parts / sizeof *parts, 1);
     if (err != MUSTER_OK)
         return err;
@@ -305,7 +308,7 @@ void link_call_hear(struct link *l, const struct redisReply *reply)
         reply = NULL;
     }
     l->is_alone = false;
-    if (call->bytes >= COMMAND_LARGE)
+    if (call->bytes >= l->slow_bytes || wire_progress(l->wire)->replied >= l->slow_bytes)
         l->n_slow = 0;
     if (call->weight > 0 && reply_err(reply) == MUSTER_OK)
         make_room(l);
@@ -352,8 +355,6 @@ void link_call_forget(struct link *l)
         link_set_room_most(l, l->weight / 2);
     l->was_alone = is_alone && l->break_err == MUSTER_E_CONN;
     l->had_no_memory = is_alone && l->break_err == MUSTER_E_NOMEM;
-    if (is_broken && l->sends_again && l->break_err == MUSTER_E_TIMEOUT && l->n_large > 0 && l->n_slow < SLOW_MAX)
-        l->n_slow++;
     l->is_alone = l->has_answered_heavy = false;
     l->room = is_broken ? 1 : l->room;
     while (l->calls) {

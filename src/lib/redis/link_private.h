@@ -69,8 +69,9 @@ struct link {
     struct event *watch;
     size_t outstanding; /* answers, without subscriptions */
     size_t outstanding_bytes;
-    size_t n_large;       /* of the answers that are outstanding, those to large requests */
-    unsigned n_slow;      /* connections in a row that were silent behind a large request */
+    size_t large_bytes;   /* of the same, of requests that are large */
+    unsigned n_slow;      /* connections in a row that were silent while it was busy */
+    size_t slow_bytes;    /* so many then, of requests that are large, or of an answer */
     size_t unconfirmed;   /* subscriptions */
     size_t ending;        /* subscriptions that were ended here, and not there yet */
     bool keeps_channels;  /* this user may not end subscriptions: nobody tries it again */

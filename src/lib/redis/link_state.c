@@ -78,21 +78,39 @@ void link_note_sign(struct link *l)
     l->last_sign_ms = clock_ms();
 }
 
-/* A tunnel or a proxy may hold more of a large request than shows here: so each time it has longer. */
+bool link_is_busy(const struct link *l)
+{
+    return link_is_up(l) && (l->large_bytes > 0 || wire_progress(l->wire)->begun > 0);
+}
+
+/* A tunnel or a proxy may hold more of a large request than shows here; over a very slow line too little of an answer
+ * comes for a sign of life. So each time it has longer. */
 static int64_t most_silent_ms(const struct link *l)
 {
     const int64_t ms = patience_ms(l) + wire_extra_ms(l->outstanding_bytes);
-    return l->n_large > 0 ? ms * (INT64_C(1) << l->n_slow) : ms;
+    return link_is_busy(l) ? ms * (INT64_C(1) << l->n_slow) : ms;
 }
 
-bool link_is_busy(const struct link *l, size_t *received_bytes)
+/* So often the time is doubled. */
+#define SLOW_MAX 5
+
+/* Next time these have longer. */
+static void note_slow(struct link *l)
 {
-    if (!link_is_up(l))
-        return false;
-    const size_t before = *received_bytes;
-    *received_bytes = wire_received_bytes(l->wire);
-    const bool has_come = *received_bytes >= before && *received_bytes - before >= COMMAND_LARGE;
-    return has_come || l->n_large > 0;
+    const size_t begun = wire_progress(l->wire)->begun;
+    l->slow_bytes = l->large_bytes > begun ? l->large_bytes : begun;
+    l->n_slow += l->n_slow < SLOW_MAX;
+}
+
+static void break_for_silence(struct link *l, int64_t most_ms)
+{
+    char why[64];
+    const char *whose = l->state == LINK_RESOLVING ? "the name lookup has had " : "";
+    snprintf(why, sizeof why, "%sno answer for %lld ms", whose, (long long)most_ms);
+    bool has_words = l->wire && *wire_why(l->wire);
+    if (l->sends_again && link_is_busy(l))
+        note_slow(l);
+    link_break(l, MUSTER_E_TIMEOUT, has_words ? wire_why(l->wire) : why);
 }
 
 static void on_watch(evutil_socket_t fd, short what, void *arg)
@@ -105,17 +123,11 @@ static void on_watch(evutil_socket_t fd, short what, void *arg)
         wire_look(l->wire);
         link_note_sign(l);
     }
-    int64_t silent_ms = clock_ms() - l->last_sign_ms;
-    int64_t most_ms = most_silent_ms(l);
-    if (silent_ms < most_ms) {
-        timer_after_ms(l->watch, most_ms - silent_ms);
-        return;
-    }
-    char why[64];
-    const char *whose = l->state == LINK_RESOLVING ? "the name lookup has had " : "";
-    snprintf(why, sizeof why, "%sno answer for %lld ms", whose, (long long)most_ms);
-    bool has_words = l->wire && *wire_why(l->wire);
-    link_break(l, MUSTER_E_TIMEOUT, has_words ? wire_why(l->wire) : why);
+    int64_t silent_ms = clock_ms() - l->last_sign_ms, most_ms = most_silent_ms(l), again_ms = patience_ms(l);
+    if (silent_ms >= most_ms)
+        break_for_silence(l, most_ms);
+    else /* soon: what is waited for by then may have less time */
+        timer_after_ms(l->watch, most_ms - silent_ms < again_ms ? most_ms - silent_ms : again_ms);
 }
 
 int link_state_init(struct link *l)

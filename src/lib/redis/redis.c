@@ -120,11 +120,11 @@ static void spoil(struct redisContext *context, int err, const char *why)
 
 static void count_bytes(struct redis *r)
 {
-    size_t sent = wire_sent_bytes(r->wire), received = wire_received_bytes(r->wire);
-    figures_add(&r->figures.sent_bytes, sent - r->sent_bytes);
-    figures_add(&r->figures.received_bytes, received - r->received_bytes);
-    r->sent_bytes = sent;
-    r->received_bytes = received;
+    const struct wire_progress *now = wire_progress(r->wire);
+    figures_add(&r->figures.sent_bytes, now->sent_bytes - r->sent_bytes);
+    figures_add(&r->figures.received_bytes, now->received_bytes - r->received_bytes);
+    r->sent_bytes = now->sent_bytes;
+    r->received_bytes = now->received_bytes;
 }
 
 void redis_leave(struct redis *r)
@@ -263,12 +263,14 @@ static bool is_silent(struct redis *r, unsigned marks)
 
 int redis_answer(struct redis *r, struct redisReply **reply)
 {
+    int err = redis_check_owner(r);
     int64_t until_ms = answered_by_ms(r);
     unsigned marks = wire_marks(r->wire);
-    bool is_first = true;
+    if (err != MUSTER_OK)
+        return err;
     wire_flush(r->wire);
-    for (;;) {
-        int err = wire_next(r->wire, reply);
+    for (bool is_first = true;; is_first = false) {
+        err = wire_next(r->wire, reply);
         if (err != MUSTER_OK)
             return redis_break(r, err, wire_why(r->wire));
         if (*reply) {
@@ -282,7 +284,6 @@ int redis_answer(struct redis *r, struct redisReply **reply)
             return err;
         if (!(is_first ? wait_first : redis_wait)(r, until_ms) && is_silent(r, marks))
             return redis_break(r, MUSTER_E_TIMEOUT, wire_why(r->wire));
-        is_first = false;
     }
 }
 
@@ -361,9 +362,6 @@ int redis_call(struct redis *r, struct command *c, struct redisReply **reply)
 
 bool redis_where(const struct redis *r, char *out, size_t size)
 {
-    if (r->borrowed)
-        snprintf(out, size, "the connection that was handed in");
-    else
-        place_describe(&r->place, out, size);
+    redis_describe(r, out, size);
     return !r->borrowed && r->url.kind == URL_SENTINEL;
 }

@@ -234,14 +234,20 @@ bool redis_is_connected(const struct redis *r)
     return r->wire && (!r->borrowed || wire_fd(r->wire) == r->borrowed->fd);
 }
 
+int redis_check_owner(struct redis *r)
+{
+    if (redis_is_own(r))
+        return MUSTER_OK;
+    redis_error_set(r, "this client is the parent's: a child of fork() makes its own; nothing was sent");
+    return MUSTER_E_STATE;
+}
+
 int redis_connect(struct redis *r)
 {
     bool goes_on = false;
-    if (!redis_is_own(r)) {
-        redis_error_set(r, "this client is the parent's: a child of fork() makes its own; nothing was sent");
-        return MUSTER_E_STATE;
-    }
-    int err = r->asked ? MUSTER_OK : redis_check_interrupt(r);
+    int err = redis_check_owner(r);
+    if (err == MUSTER_OK && !r->asked)
+        err = redis_check_interrupt(r);
     if (err != MUSTER_OK)
         return err; /* nothing was sent yet */
     if (r->wire && (!redis_is_connected(r) || (!r->borrowed && was_closed_while_idle(r))))

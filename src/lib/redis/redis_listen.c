@@ -230,7 +230,9 @@ int redis_hear(struct redis *listener, int64_t wait_ms, struct redisReply **mess
     for (;;) {
         if (!listener->wire)
             return MUSTER_E_CONN;
-        int err = next_message(listener, message);
+        int err = redis_check_owner(listener);
+        if (err == MUSTER_OK)
+            err = next_message(listener, message);
         if (err != MUSTER_OK || *message)
             return err;
         if (left_ms <= 0) /* it has had its last look */

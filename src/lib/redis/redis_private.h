@@ -177,6 +177,10 @@ int redis_look_at_role(struct redis *r);
 /* Is there a connection? The owner of a borrowed one may have made a new one since. */
 bool redis_is_connected(const struct redis *r);
 
+/* MUSTER_OK; or E_STATE in words, in a child of fork(): what is unsent or unheard is the parent's. Call this before
+ * anything is written or read. */
+int redis_check_owner(struct redis *r);
+
 /* Connect and greet, if it is not connected. Where there are several places, or the server refuses for a reason that
  * passes, it tries until `until_ms`. */
 int redis_connect(struct redis *r);

@@ -15,7 +15,6 @@
 
 #include "redis/wire_in.h"
 #include "redis/wire_out.h"
-#include "redis/wire_progress.h"
 #include "redis/wire_socket.h"
 #include "redis/wire_tls.h"
 
@@ -353,14 +352,9 @@ void wire_look(struct wire *w)
     wire_progress_look(&w->progress, w->fd);
 }
 
-size_t wire_sent_bytes(const struct wire *w)
+const struct wire_progress *wire_progress(const struct wire *w)
 {
-    return w->progress.sent_bytes;
-}
-
-size_t wire_received_bytes(const struct wire *w)
-{
-    return w->progress.received_bytes;
+    return &w->progress;
 }
 
 size_t wire_asked(const struct wire *w)

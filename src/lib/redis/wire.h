@@ -16,6 +16,7 @@
 
 #include "redis/command.h"
 #include "redis/reply.h"
+#include "redis/wire_progress.h"
 
 /* An answer may take the timeout, and the timeout again for each further WIRE_STRIDE bytes that have moved: then a large
  * one comes through over a slow line, and a server that drips bytes holds nobody for ever. */
@@ -75,9 +76,8 @@ bool wire_is_shaking(const struct wire *w);
  * or have left the kernel. Of the latter wire_look() asks: call it before silence is judged. */
 unsigned wire_marks(const struct wire *w);
 void wire_look(struct wire *w);
-/* How many bytes it has sent and received so far. */
-size_t wire_sent_bytes(const struct wire *w);
-size_t wire_received_bytes(const struct wire *w);
+/* How far it has come. */
+const struct wire_progress *wire_progress(const struct wire *w);
 /* How many answers are still to come. */
 size_t wire_asked(const struct wire *w);
 

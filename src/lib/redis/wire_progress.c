@@ -20,6 +20,8 @@ void wire_progress_replied(struct wire_progress *p, bool is_last)
 {
     p->marks++;
     p->moved = 0;
+    p->replied = p->begun;
+    p->begun = 0;
     if (is_last)
         p->held = p->unasked = 0;
 }
@@ -33,6 +35,7 @@ static void count(struct wire_progress *p, size_t n)
 void wire_progress_received(struct wire_progress *p, size_t n)
 {
     p->received_bytes += n;
+    p->begun += n;
     count(p, n);
 }
 

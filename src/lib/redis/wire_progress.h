@@ -14,6 +14,8 @@ struct wire_progress {
     unsigned marks;
     size_t moved; /* bytes, since the last mark */
     size_t sent_bytes, received_bytes;
+    size_t begun;   /* received since the last whole reply */
+    size_t replied; /* received for that, and with it */
     size_t held;    /* by the kernel, of what was sent: when it was last asked, and all since */
     size_t unasked; /* sent since it was asked */
 };

@@ -7,7 +7,8 @@
  * So while a heartbeat waits, and the data link is busy, the liveness key is renewed over a connection of its own. As a
  * probe, that decides nothing, and can only prolong a life that is there (probe.c); the record, which is read
  * afterwards, must name this life and this data connection: that proves the server, too. It goes when the heartbeat is
- * answered. A Redis that stands still gets no further connections for it but from those who have sent it something large.
+ * answered. A Redis that stands still gets no further connections for it but from those who have sent something large, or
+ * have a part of an answer.
  *
  * Where the data connection was handed in, there is nothing to connect to by oneself. Then the fence tells of the doubt,
  * and E_GONE of the loss, as ever.
@@ -94,7 +95,7 @@ static void begin(struct muster_worker *w)
         link_connect(l->link);
 }
 
-static void look_again(struct muster_worker *w)
+void lifeline_watch(struct muster_worker *w)
 {
     timer_after_ms(w->lifeline.timer, w->heartbeat.interval_ms / 2);
 }
@@ -108,16 +109,9 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
         return;
     if (l->link)
         renew(w);
-    else if (link_is_busy(w->connection.data, &l->received_bytes))
+    else if (link_is_busy(w->connection.data))
         begin(w);
-    look_again(w);
-}
-
-void lifeline_watch(struct muster_worker *w)
-{
-    w->lifeline.received_bytes = SIZE_MAX;
-    (void)link_is_busy(w->connection.data, &w->lifeline.received_bytes);
-    look_again(w);
+    lifeline_watch(w);
 }
 
 void lifeline_end(struct muster_worker *w)

@@ -17,8 +17,7 @@ struct muster_worker;
 
 struct lifeline {
     struct event *timer;
-    struct link *link;     /* NULL: none is needed */
-    size_t received_bytes; /* over the data link, when it was looked at last */
+    struct link *link; /* NULL: none is needed */
     /* What is under way over it; */
     bool in_flight, is_renewed;
     int64_t sent_ms;  /* when it was sent, */

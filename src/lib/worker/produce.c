@@ -234,6 +234,7 @@ static int open_link(struct muster_worker *w)
                                                         .name = "producer",
                                                         .delay_max_ms = DELAY_MAX_MS,
                                                         .silence_ms = p->confirm.ms + ANSWER_MS,
+                                                        .sends_again = true,
                                                         .counts_replicas = p->confirm.replicas > 0,
                                                         .callbacks = {.up = on_up, .down = on_down},
                                                         .arg = w});
