@@ -49,14 +49,15 @@ int unsent_fail(struct muster_client *c, struct unsent *u, const char *process, 
     return err == MUSTER_E_LOST || err == MUSTER_E_CANCELLED ? MUSTER_OK : err; /* it was ended meanwhile */
 }
 
-/* So many came in one answer, which was not sent: from now on it is asked for half as many at most. */
-static void note_together(struct muster_client *c, uint64_t n, const struct byte_limits *limits)
+/* So many came in one answer, which was not sent: from now on it is asked for half as many at most. But a Redis that sends
+ * more than they have has lost its connection for another reason. */
+static void note_together(struct muster_client *c, const struct script_untaken *back, const struct byte_limits *limits)
 {
-    if (!byte_limits_may_end(limits, BYTE_LIMITS_ANSWER, UINT64_MAX))
+    if (!byte_limits_may_end(limits, BYTE_LIMITS_ANSWER, back->n_bytes))
         return;
     if (c->take_most == 0 && limits->answer > 0)
-        log_line(MUSTER_LOG_WARN, SIZE_LIMIT_TOGETHER, n, limits->answer);
-    c->take_most = n / 2;
+        log_line(MUSTER_LOG_WARN, SIZE_LIMIT_TOGETHER, back->n, limits->answer);
+    c->take_most = back->n / 2;
 }
 
 /* Before anything is held back the limits are asked for: a Redis without such a limit has lost its connections for
@@ -75,7 +76,7 @@ static int give_back(struct muster_client *c, struct unsent *u, bool *goes_on)
         return err;
     err = byte_limits_call(&limits, c->redis);
     if (back.n > 1)
-        note_together(c, back.n, &limits);
+        note_together(c, &back, &limits);
     if (is_due)
         *goes_on = byte_limits_may_end(&limits, BYTE_LIMITS_ANSWER, u->suspect.n_bytes);
     return err;
