@@ -3,7 +3,7 @@
  * Takes whose answer Redis does not send for its size (client-output-buffer-limit): it closes the connection, and would
  * do so for ever, to whoever takes.
  *
- * What the take took goes back, and if that was large, it is asked for again, within the same call: first for one
+ * What the take took goes back, and if that was large, or there was no memory for it, it is asked for again, within the same call: first for one
  * process, so that it is known which one it is, and what is too much together comes in several. If one of so many bytes
  * has ended SIZE_LIMIT_BREAKS connections by itself, and this Redis has such a limit, the next take holds back what has
  * exactly as many, and that fails; whatever else it brings comes along. So a program that lives for one take gets what is
@@ -82,13 +82,22 @@ static int give_back(struct muster_client *c, struct unsent *u, bool *goes_on)
     return err;
 }
 
+/* There was no memory for the answer. */
+static int give_back_several(struct muster_client *c, bool *goes_on)
+{
+    int err = unheard_give_back(c);
+    *goes_on = err == MUSTER_OK;
+    c->take_room = 1;
+    return err;
+}
+
 /* It keeps what the take said, unless it was interrupted. */
 static bool give_back_and_go_on(struct muster_client *c, struct unsent *u, int *err)
 {
     bool goes_on;
     char said[512];
     snprintf(said, sizeof said, "%s", redis_error(c->redis));
-    int back = give_back(c, u, &goes_on);
+    int back = *err == MUSTER_E_NOMEM ? give_back_several(c, &goes_on) : give_back(c, u, &goes_on);
     if (back == MUSTER_E_INTERRUPTED)
         *err = back;
     else
@@ -99,10 +108,11 @@ static bool give_back_and_go_on(struct muster_client *c, struct unsent *u, int *
 bool unsent_asks_again(struct muster_client *c, struct unsent *u, int *err)
 {
     bool has_failed = u->has_failed && (*err == MUSTER_OK || *err == MUSTER_E_NOT_FOUND);
+    bool may_be_heard = *err == MUSTER_E_CONN || (*err == MUSTER_E_NOMEM && *c->unheard.queue);
     u->has_failed = false;
     if (*err != MUSTER_E_CONN)
         u->suspect = (struct size_suspect){0};
     if (++u->n_rounds >= ROUNDS_MAX)
         return false;
-    return has_failed || (*err == MUSTER_E_CONN && give_back_and_go_on(c, u, err));
+    return has_failed || (may_be_heard && give_back_and_go_on(c, u, err));
 }
