@@ -640,6 +640,8 @@ MUSTER_API int muster_process_cancel(struct muster_client *c, const char *proces
  *                       client that takes no more. If neither comes, or the connection was passed in and is broken,
  *                       they come back when the lease lapses. Such an error may also come from giving back: then
  *                       nothing more was taken
+ *   MUSTER_E_NOMEM      there is no memory for a task that was taken, however few are taken at once. It comes back when its
+ *                       lease lapses; the next take gets what is behind it
  *   MUSTER_E_INTERRUPTED  what `fn` got is leased, and nothing else is: see muster_client_interrupt()
  */
 MUSTER_API int muster_lease_take(struct muster_client *c, const char *queue, size_t n, int64_t lease_ms,

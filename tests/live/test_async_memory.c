@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The asynchronous client and the listener in a program that has no memory, for what an answer brings or for anything: who is
- * first in a queue and larger than that stops neither the queue nor other calls, each call has its answer, and a gap is told.
+ * Clients and the listener in a program that has no memory, for what an answer brings or for anything: who is first in a
+ * queue and larger than that stops neither the queue nor other calls, each call has its answer, and a gap is told.
  *
  * The linker puts the functions below in place of malloc() and its family, and of hiredis' own.
  */
@@ -172,6 +172,68 @@ static void memory_that_is_there_again_is_enough(void **state)
     assert_int_equal(leased(s), 1);
 }
 
+/* ---- blocking takes ---- */
+
+static void put_large(struct scene *s, bool are_jobs)
+{
+    static char large[LARGE];
+    if (are_jobs)
+        job_put(s, "q", JOB_SPEC(.data = {large, sizeof large}));
+    else
+        assert_ok(muster_task_enqueue(s->client, "q", large, sizeof large, NULL));
+    for (int i = 0; i < 2; i++)
+        if (are_jobs)
+            job_put(s, "q", JOB_SPEC(.data = {"t", 1}));
+        else
+            scene_enqueue(s, "q", "t");
+}
+
+static void a_blocking_take_leaves_that_one_leased_alone(void **state)
+{
+    struct scene *s = *state;
+    struct taken taken;
+    for (int are_jobs = 0; are_jobs < 2; are_jobs++) {
+        put_large(s, are_jobs);
+        n_short = INT32_MAX;
+        assert_err(take_n(s, "q", 10, A_MINUTE, &taken), MUSTER_E_NOMEM);
+        assert_non_null(strstr(muster_client_error(s->client), "lease"));
+        assert_int_equal(leased(s), 3 * are_jobs + 1);
+        assert_ok(take_n(s, "q", 10, A_MINUTE, &taken));
+        n_short = 0;
+        assert_int_equal(taken.n, 2);
+        assert_int_equal(leased(s), 3 * are_jobs + 3);
+    }
+}
+
+static bool take_with_failure(struct scene *s, int n)
+{
+    struct muster_client *c = scene_client(s);
+    struct taken taken = {0};
+    const int64_t held = leased(s);
+    uint64_t waiting;
+    for (int i = 0; i < 3; i++)
+        job_put(s, "q", JOB_SPEC(.data = {"t", 1}));
+    assert_ok(muster_queue_length(c, "q", &waiting));
+    until_failure = n;
+    const int err = muster_lease_take(c, "q", 3, A_MINUTE, 0, taken_add, &taken);
+    const bool has_failed = until_failure == NEVER;
+    until_failure = NEVER;
+    assert_true(has_failed || err == MUSTER_OK);
+    muster_client_free(c);
+    assert_in_range(leased(s) - held - (int64_t)taken.n, 0, err == MUSTER_E_NOMEM);
+    return has_failed;
+}
+
+static void one_at_most_is_left_whichever_allocation_fails(void **state)
+{
+    int n = 0;
+    main_thread = 0; /* it is this one's turn */
+    while (take_with_failure(*state, n))
+        n++;
+    main_thread = pthread_self();
+    assert_true(n > 3); /* one for each record */
+}
+
 #define TOO_LARGE 2000000
 
 /* Before the failure; and from there on, until all calls have their answers. */
@@ -303,6 +365,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         live_test(what_there_is_no_memory_for_stops_no_queue),
         live_test(memory_that_is_there_again_is_enough),
+        live_test(a_blocking_take_leaves_that_one_leased_alone),
+        live_test(one_at_most_is_left_whichever_allocation_fails),
         live_test(what_redis_does_not_send_is_told_whichever_allocation_fails),
         live_test(scripts_are_sent_again_whichever_allocation_fails),
         live_test(a_listener_without_memory_tells_of_the_gap_when_it_has_some),

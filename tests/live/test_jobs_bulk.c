@@ -401,6 +401,26 @@ static void jobs_are_changed_by_what_they_are(void **state)
                   47, 0, 47, 0);
 }
 
+/* In whichever way: it is there itself, so it has not moved on. */
+static void who_cannot_wait_for_what_is_not_there_refuses(void **state)
+{
+    struct scene *s = *state;
+    const struct muster_job_change *const changes[] = {JOB_CHANGE(.after = IDS("none"), .n_after = 1),
+                                                       JOB_CHANGE(.after_end = IDS("none"), .n_after_end = 1),
+                                                       JOB_CHANGE(.after_failure = IDS("none"), .n_after_failure = 1)};
+    job_put(s, "q", JOB_SPEC(.id = "first"));
+    job_put(s, "q", JOB_SPEC(.id = "second", .after = IDS("first"), .n_after = 1));
+    for (size_t i = 0; i < N_OF(changes); i++) {
+        struct refusals r = {.n = 0};
+        assert_counts(
+            bulk(s, JOB_FILTER(.state = MUSTER_JOB_DEPENDS),
+                 BULK(.action = MUSTER_JOBS_CHANGE, .change = changes[i], .refused = note_refusal, .arg = &r)),
+            1, 0, 0, 1);
+        assert_int_equal(r.err, MUSTER_E_NOT_FOUND);
+        assert_non_null(strstr(r.why, "'none'"));
+    }
+}
+
 /* ---- what has moved on ---- */
 
 struct meddling {
@@ -547,6 +567,7 @@ int main(int argc, char **argv)
         live_test(failed_jobs_of_all_queues_are_replayed_and_dropped),
         live_test(a_failed_job_that_many_follow_is_replayed),
         live_test(jobs_are_changed_by_what_they_are),
+        live_test(who_cannot_wait_for_what_is_not_there_refuses),
         live_test(who_has_moved_on_is_not_cancelled),
         live_test(who_has_moved_on_is_not_changed),
         live_test(who_waits_for_one_put_later_is_cancelled_before_it),

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "jobs.h"
+#include "protocol/lua_scripts.h"
+#include "proxy.h"
 #include "scene.h"
 
 #define LONG_LEN 100000
@@ -299,6 +301,60 @@ static void what_does_not_come_names_the_limit(void **state)
     }
 }
 
+/* ---- connections that end for another reason ---- */
+
+static struct muster_client *client_by(struct scene *s, const struct proxy *proxy, const char *rights)
+{
+    struct muster_client *c;
+    char url[300];
+    raw_do(s->server->redis, "ACL SETUSER somebody reset on >secret ~* &* +@all -config %s", rights);
+    snprintf(url, sizeof url, "unix://somebody:secret@%s", proxy->socket);
+    assert_ok(muster_client_new(&c, &(struct muster_client_options){.size = sizeof(struct muster_client_options),
+                                                                    .url = url,
+                                                                    .prefix = s->prefix}));
+    return c;
+}
+
+static int look(struct muster_client *c, muster_job_fn *fn)
+{
+    int n = 0;
+    assert_ok(muster_job_peek(c, (const char *const[]){"j"}, 1, fn, &n));
+    return n;
+}
+
+static int count_job(const struct muster_job *j, void *n)
+{
+    assert_int_equal(j->whole_len, LONG_LEN);
+    ++*(int *)n;
+    return 0;
+}
+
+/* Nobody knows why they ended. One that ends again is reason enough to show less, for that time. */
+static void what_was_not_too_much_is_shown_again(void **state)
+{
+    static const char *const rights[] = {"-@scripting", "-ping"}; /* and none asks for the limit */
+    struct scene *s = *state;
+    struct proxy proxy;
+    const struct muster_job_spec spec = {.size = sizeof spec, .id = "j", .data = {text(), LONG_LEN}};
+    assert_ok(muster_job_put(s->client, "q", &spec, NULL));
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    for (size_t i = 0; i < N_OF(rights); i++) {
+        struct muster_client *c = client_by(s, &proxy, rights[i]);
+        for (int ends = 0; ends < 4; ends++) {
+            proxy_trap(&proxy, lua_scripts[SCRIPT_HEADS].sha1, PROXY_REPLIES);
+            assert_int_equal(look(c, note_job), 1);
+        }
+        proxy_trap_n(&proxy, i == 0 ? "HSTRLEN" : lua_scripts[SCRIPT_HEADS].sha1, PROXY_REPLIES, i == 0 ? 6 : 3,
+                     PROXY_ACCEPTS);
+        look(c, count_job);
+        look(c, count_job);
+        assert_int_equal(look(c, note_job), 1);
+        muster_client_free(c);
+    }
+    assert_int_equal(proxy_count(&proxy).trapped, 17);
+    proxy_stop(&proxy);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +362,7 @@ int main(int argc, char **argv)
         limited_test(lists_without_scripts_are_read_in_more_answers),
         limited_test(what_is_many_together_is_read_in_more_answers),
         limited_test(what_does_not_come_names_the_limit),
+        limited_test(what_was_not_too_much_is_shown_again),
     };
     return scene_run(tests, argc, argv);
 }

@@ -12,6 +12,8 @@
 
 #include "jobs.h"
 #include "live_worker.h"
+#include "protocol/lua_scripts.h"
+#include "proxy.h"
 
 #define LEN 50000
 #define N_TASKS 200
@@ -133,6 +135,38 @@ static void a_client_that_takes_many_comes_down_to_what_goes(void **state)
     assert_in_range(connections(s) - before, 1, BREAKS_MAX);
 }
 
+static void note_together(enum muster_log_level level, const char *line, void *is_told)
+{
+    (void)level;
+    *(bool *)is_told |= strstr(line, "together") != NULL;
+}
+
+/* With a limit that is far from what they have, the connection ended for another reason. */
+static void what_redis_sends_together_is_not_told_as_too_much(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy;
+    struct muster_client *c;
+    int n = 0;
+    bool is_told = false;
+    enqueue_all(s);
+    set_limit(s, "normal 256mb 0 0");
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    assert_ok(muster_client_new(&c, &(struct muster_client_options){.size = sizeof(struct muster_client_options),
+                                                                    .url = proxy.url,
+                                                                    .prefix = s->prefix}));
+    assert_ok(muster_lease_take(c, "q", 1, LEASE_MS, 0, finish_taken, &n));
+    proxy_trap(&proxy, lua_scripts[SCRIPT_TAKE].sha1, PROXY_REPLIES);
+    muster_log_set(note_together, &is_told);
+    assert_ok(muster_lease_take(c, "q", 20, LEASE_MS, 0, finish_taken, &n));
+    muster_log_set(NULL, NULL);
+    assert_int_equal(proxy_count(&proxy).trapped, 1);
+    assert_int_equal(n, 21);
+    assert_false(is_told);
+    muster_client_free(c);
+    proxy_stop(&proxy);
+}
+
 struct answers {
     int n, err;
 };
@@ -174,6 +208,7 @@ int main(int argc, char **argv)
         limited_test(a_worker_that_takes_ahead_comes_down_to_what_goes),
         limited_test(a_worker_by_next_comes_down_to_what_goes),
         limited_test(a_client_that_takes_many_comes_down_to_what_goes),
+        limited_test(what_redis_sends_together_is_not_told_as_too_much),
         limited_test(asynchronous_takes_come_down_to_what_goes),
     };
     return scene_run(tests, argc, argv);

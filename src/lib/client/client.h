@@ -27,8 +27,10 @@ struct muster_client {
     size_t take_room; /* a take asks for so many at most, because answers to more were not sent; 0: for any number */
     size_t take_most; /* and comes to no more than this; 0: to any */
     struct {
-        size_t room;   /* an answer has about so many bytes, because more were not sent; 0: as many as it may */
-        bool is_known; /* Redis has said its limit */
+        size_t room;    /* an answer has about so many bytes, because more were not sent; 0: as many as it may */
+        size_t sent;    /* the same for a text, of who may run no script */
+        bool is_known;  /* Redis has said its limit */
+        bool has_ended; /* a connection has ended at a look, and none was answered since */
     } heads;
     struct ages ages; /* since when tasks wait, as this client has seen */
     struct {

@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "client/heads_plain.h"
+#include "client/heads_room.h"
 #include "client/page.h"
 #include "protocol/script_queue.h"
 #include "redis/byte_limits.h"
@@ -63,15 +64,15 @@ static int too_big(struct muster_client *c, const char *key, size_t most, const 
     return MUSTER_E_TOO_BIG;
 }
 
-/* The connection ended. True: it may have been for the size of the answer, and now there is less in one. Otherwise *err is
- * what the call returns. */
-static bool asks_for_less(struct muster_client *c, const char *key, size_t most, int *err)
+/* The connection ended. True: it may have been for the size of the answer, and it is asked for again, or for less. Otherwise
+ * *err is what the call returns. */
+static bool asks_again(struct muster_client *c, const char *key, size_t most, int *err)
 {
-    const struct byte_limits *limits = *err == MUSTER_E_CONN ? redis_answer_limits(c->redis) : NULL;
     const size_t room = room_of(c);
-    if (!limits)
-        return false;
-    c->heads.is_known = limits->answer > 0;
+    const enum heads_end end = heads_room_end(c, *err, room);
+    if (end != HEADS_LESS)
+        return end == HEADS_SAME;
+    const struct byte_limits *limits = redis_answer_limits(c->redis);
     if (room > ROOM_MIN) {
         const size_t less = limits->answer > 0 && limits->answer / 2 < room ? limits->answer / 2 : room / 4;
         c->heads.room = less < most || less < ROOM_MIN ? ROOM_MIN : less;
@@ -80,14 +81,6 @@ static bool asks_for_less(struct muster_client *c, const char *key, size_t most,
     if (byte_limits_may_end(limits, BYTE_LIMITS_ANSWER, most))
         *err = too_big(c, key, most, limits);
     return false;
-}
-
-/* With each answer that comes there may be more in one, unless the limit is known: what ended a connection may have been
- * something else. */
-static void note_answer(struct muster_client *c)
-{
-    if (!c->heads.is_known)
-        c->heads.room = c->heads.room * 2 < SCRIPT_HEADS_ROOM ? c->heads.room * 2 : 0;
 }
 
 /* What one command answers, as far as it fits. */
@@ -99,9 +92,9 @@ static int ask_once(struct muster_client *c, size_t most, struct redisReply **al
         script_heads(&command, &c->root, most, room_of(c));
         say(c, &command, words);
         err = client_run(c, &command, all);
-    } while (err != MUSTER_OK && asks_for_less(c, words[1], most, &err));
+    } while (err != MUSTER_OK && asks_again(c, words[1], most, &err));
     if (err == MUSTER_OK)
-        note_answer(c);
+        heads_room_answered(c, &c->heads.room, SCRIPT_HEADS_ROOM);
     if (err == MUSTER_OK && reply_kind(reply_at(*all, 2)) == REPLY_NIL && reply_text(reply_at(*all, 1)))
         err = refuse(c, reply_text(reply_at(*all, 1)));
     return err;
@@ -285,9 +278,9 @@ static int ask_jobs(struct muster_client *c, size_t most, const char *const *ids
             if (ids[i])
                 add_job(c, &command, ids[i], fields);
         err = client_run(c, &command, all);
-    } while (err != MUSTER_OK && asks_for_less(c, key, most, &err));
+    } while (err != MUSTER_OK && asks_again(c, key, most, &err));
     if (err == MUSTER_OK)
-        note_answer(c);
+        heads_room_answered(c, &c->heads.room, SCRIPT_HEADS_ROOM);
     return err;
 }
 

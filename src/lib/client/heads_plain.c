@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/heads_room.h"
 #include "client/page.h"
 #include "redis/reply_make.h"
 
@@ -24,16 +25,19 @@ static const char *const long_fields[] = {"data", "result"};
 /* A text of a hash that has more bytes is not asked for. */
 static size_t sent_max(const struct muster_client *c)
 {
-    return c->heads.room > 0 ? c->heads.room : HEADS_SENT_MAX;
+    return c->heads.sent > 0 ? c->heads.sent : HEADS_SENT_MAX;
 }
 
-/* The connection has ended, maybe for the size of an answer. True: now there is less in one. */
-static bool asks_for_less(struct muster_client *c, int err)
+/* The connection has ended, maybe for the size of an answer. True: it is asked again, or for less. */
+static bool asks_again(struct muster_client *c, int err)
 {
     const size_t most = sent_max(c);
-    if (err != MUSTER_E_CONN || !redis_answer_limits(c->redis) || most <= SENT_MIN)
-        return false;
-    c->heads.room = most / 4 < SENT_MIN ? SENT_MIN : most / 4;
+    const enum heads_end end = heads_room_end(c, err, most);
+    if (err == MUSTER_OK)
+        heads_room_answered(c, &c->heads.sent, HEADS_SENT_MAX);
+    if (end != HEADS_LESS || most <= SENT_MIN)
+        return end == HEADS_SAME;
+    c->heads.sent = most / 4 < SENT_MIN ? SENT_MIN : most / 4;
     return true;
 }
 
@@ -85,7 +89,7 @@ static int ask_some(struct muster_client *c, size_t most, struct redisReply **re
     snprintf(from, sizeof from, "%lld", at);
     snprintf(to, sizeof to, "%lld", at + *step - 1 < last ? at + *step - 1 : last);
     int err = client_look(c, &some, (const char *const[]){words[0], words[1], from, to, words[4], NULL});
-    *step = has_long(some, most) || c->heads.room > 0 ? 1 : 2 * *step;
+    *step = has_long(some, most) || c->heads.sent > 0 ? 1 : 2 * *step;
     if (err == MUSTER_OK)
         err = cut(c, &some, most);
     if (err != MUSTER_OK) {
@@ -154,7 +158,7 @@ static int ask(struct muster_client *c, size_t most, struct redisReply **reply, 
         return ask_range(c, most, reply, words);
     if (strcmp(words[0], "HGET") == 0)
         return ask_field(c, most, reply, words);
-    if (strcmp(words[0], "HSCAN") == 0 && strcmp(words[2], "0") == 0 && c->heads.room > 0)
+    if (strcmp(words[0], "HSCAN") == 0 && strcmp(words[2], "0") == 0 && c->heads.sent > 0)
         return ask_fields_one_by_one(c, most, reply, words[1]);
     int err = client_look(c, reply, words);
     return err == MUSTER_OK ? cut(c, reply, most) : err;
@@ -168,7 +172,7 @@ int heads_plain_ask(struct muster_client *c, size_t most, struct redisReply **re
         redis_reply_free(*reply);
         *reply = NULL;
         err = ask(c, most, reply, words);
-    } while (asks_for_less(c, err));
+    } while (asks_again(c, err));
     return err;
 }
 
@@ -357,7 +361,7 @@ int heads_plain_jobs(struct muster_client *c, size_t most, const char *const *id
         }
         if (jobs)
             err = ask_jobs(c, most, jobs, n, fields, replies);
-    } while (asks_for_less(c, err));
+    } while (asks_again(c, err));
     free(jobs);
     return err;
 }

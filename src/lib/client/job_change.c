@@ -229,7 +229,7 @@ static int change_once(struct muster_client *c, const char *id, const struct mus
     *next = CHANGE_ENDS;
     if (err == MUSTER_E_STATE && reply_is(reply_at(reply, 2), "was"))
         *next = CHANGE_AGAIN;
-    else if ((err == MUSTER_E_NOT_FOUND && !reply_is(reply_at(reply, 1), "after")) ||
+    else if ((err == MUSTER_E_NOT_FOUND && !job_say_is_about_missing(err, reply_text(reply_at(reply, 1)))) ||
              (err == MUSTER_E_STATE && reply_is(reply_at(reply, 2), "only_if")))
         *next = CHANGE_PASSES;
     redis_reply_free(reply);

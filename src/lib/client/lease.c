@@ -73,22 +73,30 @@ static int fail_one(struct muster_client *c, struct taking *t, const struct scri
     return unsent_fail(c, &t->unsent, id, one->job ? LARGE_RECORD : LARGE_TASK, one->held_back);
 }
 
-/* If the caller stops early, the rest is leased all the same. */
+static int give_any(struct muster_client *c, struct taking *t, const struct redisReply *reply,
+                    const struct script_leased *leased, size_t i, bool *stop)
+{
+    struct script_leased_one one;
+    int err = client_understand(c, script_leased_one(reply, leased, i, &one));
+    if (err == MUSTER_OK && one.held_back > 0)
+        return fail_one(c, t, &one);
+    if (err == MUSTER_OK && one.job)
+        return client_understand(c, give_job(t, leased, &one, stop));
+    if (err == MUSTER_OK)
+        *stop = give_one(t, leased, one.token, one.task, NULL);
+    return err;
+}
+
+/* If the caller stops early, the rest is leased all the same. One for which there is no memory costs none of the others. */
 static int give_leased(struct muster_client *c, struct taking *t, const struct redisReply *reply,
                        const struct script_leased *leased, bool *stop)
 {
-    struct script_leased_one one;
     const size_t n = script_leased_len(leased);
-    int err = n > 0 ? MUSTER_OK : MUSTER_E_NOT_FOUND;
+    int err = n > 0 ? MUSTER_OK : MUSTER_E_NOT_FOUND, one = MUSTER_OK;
     t->has_given |= n > 0;
-    for (size_t i = 0; i < n && !*stop && err == MUSTER_OK; i++) {
-        err = client_understand(c, script_leased_one(reply, leased, i, &one));
-        if (err == MUSTER_OK && one.held_back > 0)
-            err = fail_one(c, t, &one);
-        else if (err == MUSTER_OK && one.job)
-            err = client_understand(c, give_job(t, leased, &one, stop));
-        else if (err == MUSTER_OK)
-            *stop = give_one(t, leased, one.token, one.task, NULL);
+    for (size_t i = 0; i < n && !*stop && (one == MUSTER_OK || one == MUSTER_E_NOMEM); i++) {
+        one = give_any(c, t, reply, leased, i, stop);
+        err = err == MUSTER_OK ? one : err;
     }
     return err;
 }
@@ -105,7 +113,7 @@ static int ask_some(struct muster_client *c, struct taking *t, int64_t *next_due
     unsent_ask(c, &t->unsent, &what);
     script_take(&command, &c->root, &what);
     int err = client_run(c, &command, &reply);
-    unheard_note(c, what.queue, err);
+    unheard_note(c, what.queue, what.n, err);
     if (err == MUSTER_OK)
         err = client_understand(c, script_leased(reply, what.n, &leased));
     const size_t n = script_leased_len(&leased);
@@ -149,6 +157,8 @@ static int take(struct muster_client *c, struct taking *wanted, int64_t *next_du
                         "nothing waits in the queue '%s', or it is paused, or its max_running, rate or "
                         "max_running_per_key allows no more",
                         t.what.queue);
+    if (err == MUSTER_E_NOMEM)
+        redis_error_set(c->redis, "out of memory: what was taken and not handed out comes back when its lease is over");
     return err;
 }
 

@@ -31,9 +31,11 @@ const char *unheard_caller(const struct muster_client *c)
     return c->unheard.call;
 }
 
-void unheard_note(struct muster_client *c, const char *queue, int err)
+/* For what comes alone there may be memory where there was none for several. If there is none for that either, it would be
+ * the next that is taken, again and again: so its lease is left to lapse. */
+void unheard_note(struct muster_client *c, const char *queue, size_t n, int err)
 {
-    if (redis_is_unanswered(err))
+    if (redis_is_unanswered(err) || (err == MUSTER_E_NOMEM && n > 1))
         snprintf(c->unheard.queue, sizeof c->unheard.queue, "%s", queue);
 }
 

@@ -16,7 +16,7 @@
 struct unheard {
     char call[TAKE_NAME_MAX];         /* the last call's name; "": there was none */
     uint64_t n;                       /* calls so far */
-    char queue[MUSTER_QUEUE_MAX + 1]; /* of the call whose answer was not heard; "": all were */
+    char queue[MUSTER_QUEUE_MAX + 1]; /* of the call whose answer was not heard; "": all were, or are left to lapse */
 };
 
 /* Names the next call. */
@@ -25,8 +25,8 @@ const char *unheard_name(struct muster_client *c);
 /* UNHEARD_CALLER_LEN characters: who calls, once a call has been named. */
 const char *unheard_caller(const struct muster_client *c);
 
-/* What the call returned, which has the last name. */
-void unheard_note(struct muster_client *c, const char *queue, int err);
+/* What the call for `n` returned, which has the last name. */
+void unheard_note(struct muster_client *c, const char *queue, size_t n, int err);
 
 /* If the last call was not heard, give back what it took, or will take. On an error that may still be done later. */
 int unheard_give_back(struct muster_client *c);

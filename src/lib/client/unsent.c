@@ -3,7 +3,7 @@
  * Takes whose answer Redis does not send for its size (client-output-buffer-limit): it closes the connection, and would
  * do so for ever, to whoever takes.
  *
- * What the take took goes back, and if that was large, it is asked for again, within the same call: first for one
+ * What the take took goes back, and if that was large, or there was no memory for it, it is asked for again, within the same call: first for one
  * process, so that it is known which one it is, and what is too much together comes in several. If one of so many bytes
  * has ended SIZE_LIMIT_BREAKS connections by itself, and this Redis has such a limit, the next take holds back what has
  * exactly as many, and that fails; whatever else it brings comes along. So a program that lives for one take gets what is
@@ -49,14 +49,15 @@ int unsent_fail(struct muster_client *c, struct unsent *u, const char *process, 
     return err == MUSTER_E_LOST || err == MUSTER_E_CANCELLED ? MUSTER_OK : err; /* it was ended meanwhile */
 }
 
-/* So many came in one answer, which was not sent: from now on it is asked for half as many at most. */
-static void note_together(struct muster_client *c, uint64_t n, const struct byte_limits *limits)
+/* So many came in one answer, which was not sent: from now on it is asked for half as many at most. But a Redis that sends
+ * more than they have has lost its connection for another reason. */
+static void note_together(struct muster_client *c, const struct script_untaken *back, const struct byte_limits *limits)
 {
-    if (!byte_limits_may_end(limits, BYTE_LIMITS_ANSWER, UINT64_MAX))
+    if (!byte_limits_may_end(limits, BYTE_LIMITS_ANSWER, back->n_bytes))
         return;
     if (c->take_most == 0 && limits->answer > 0)
-        log_line(MUSTER_LOG_WARN, SIZE_LIMIT_TOGETHER, n, limits->answer);
-    c->take_most = n / 2;
+        log_line(MUSTER_LOG_WARN, SIZE_LIMIT_TOGETHER, back->n, limits->answer);
+    c->take_most = back->n / 2;
 }
 
 /* Before anything is held back the limits are asked for: a Redis without such a limit has lost its connections for
@@ -75,9 +76,18 @@ static int give_back(struct muster_client *c, struct unsent *u, bool *goes_on)
         return err;
     err = byte_limits_call(&limits, c->redis);
     if (back.n > 1)
-        note_together(c, back.n, &limits);
+        note_together(c, &back, &limits);
     if (is_due)
         *goes_on = byte_limits_may_end(&limits, BYTE_LIMITS_ANSWER, u->suspect.n_bytes);
+    return err;
+}
+
+/* There was no memory for the answer. */
+static int give_back_several(struct muster_client *c, bool *goes_on)
+{
+    int err = unheard_give_back(c);
+    *goes_on = err == MUSTER_OK;
+    c->take_room = 1;
     return err;
 }
 
@@ -87,7 +97,7 @@ static bool give_back_and_go_on(struct muster_client *c, struct unsent *u, int *
     bool goes_on;
     char said[512];
     snprintf(said, sizeof said, "%s", redis_error(c->redis));
-    int back = give_back(c, u, &goes_on);
+    int back = *err == MUSTER_E_NOMEM ? give_back_several(c, &goes_on) : give_back(c, u, &goes_on);
     if (back == MUSTER_E_INTERRUPTED)
         *err = back;
     else
@@ -98,10 +108,11 @@ static bool give_back_and_go_on(struct muster_client *c, struct unsent *u, int *
 bool unsent_asks_again(struct muster_client *c, struct unsent *u, int *err)
 {
     bool has_failed = u->has_failed && (*err == MUSTER_OK || *err == MUSTER_E_NOT_FOUND);
+    bool may_be_heard = *err == MUSTER_E_CONN || (*err == MUSTER_E_NOMEM && *c->unheard.queue);
     u->has_failed = false;
     if (*err != MUSTER_E_CONN)
         u->suspect = (struct size_suspect){0};
     if (++u->n_rounds >= ROUNDS_MAX)
         return false;
-    return has_failed || (*err == MUSTER_E_CONN && give_back_and_go_on(c, u, err));
+    return has_failed || (may_be_heard && give_back_and_go_on(c, u, err));
 }
