@@ -15,6 +15,7 @@
 #include "answers.h"
 #include "hearing.h"
 #include "job_look.h"
+#include "proxy.h"
 #include "taken.h"
 
 #define A_MINUTE 60000
@@ -254,6 +255,49 @@ static void scripts_are_sent_again_whichever_allocation_fails(void **state)
     survive(s, &(struct way){flush_scripts, enqueue_and_take}, 10);
 }
 
+/* ---- what nobody has heard of ---- */
+
+#define A_LEASE 61234 /* no other number is it */
+#define A_TAKE "61234"
+
+/* The answers of two takes are lost, and from there on the n-th allocation fails. False: there were not so many. */
+static bool give_back(struct scene *s, struct proxy *proxy, int n)
+{
+    struct answers as;
+    static struct bag bags[2];
+    const int64_t held = leased(s);
+    scene_enqueue_n(s, "q", "t", 4);
+    answers_open(&as, s, proxy->url, 0, NULL);
+    assert_ok(muster_async_length(as.async, "q", answers_fn, NULL));
+    answers_await(&as, 1);
+    proxy_trap(proxy, A_TAKE, PROXY_REPLIES);
+    until_failure = n;
+    for (size_t i = 0; i < N_OF(bags); i++) {
+        bags[i] = (struct bag){.err = 1};
+        assert_ok(muster_async_take(as.async, "q", 2, A_LEASE, 0, keep, &bags[i]));
+    }
+    answers_await(&as, 1 + N_OF(bags));
+    raw_await(s->server->redis, NULL, held + (int64_t)(bags[0].taken.n + bags[1].taken.n),
+              "HLEN %s:processing:.lease:q", s->prefix);
+    const bool has_failed = until_failure == NEVER;
+    until_failure = NEVER;
+    answers_close(&as);
+    return has_failed;
+}
+
+static void what_was_not_heard_of_goes_back_whichever_allocation_fails(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy;
+    int n = 0;
+    main_thread = pthread_self();
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    while (give_back(s, &proxy, n))
+        n++;
+    assert_true(n >= 10);
+    proxy_stop(&proxy);
+}
+
 /* ---- a listener ---- */
 
 char *__real_strndup(const char *text, size_t len);
@@ -302,6 +346,7 @@ int main(int argc, char **argv)
         live_test(memory_that_is_there_again_is_enough),
         live_test(what_redis_does_not_send_is_told_whichever_allocation_fails),
         live_test(scripts_are_sent_again_whichever_allocation_fails),
+        live_test(what_was_not_heard_of_goes_back_whichever_allocation_fails),
         live_test(a_listener_without_memory_tells_of_the_gap_when_it_has_some),
     };
     return scene_run(tests, argc, argv);
