@@ -339,6 +339,26 @@ static void a_listener_without_memory_tells_of_the_gap_when_it_has_some(void **s
     }
 }
 
+/* What was wished is not forgotten, and it says READY, although there was no memory even to say that there was none. */
+static void a_wish_without_memory_comes_true_when_there_is_some(void **state)
+{
+    struct scene *s = *state;
+    struct hearing h;
+    main_thread = pthread_self();
+    hearing_open(&h, s, NULL, 0, NULL);
+    hearing_add(&h, "before", MUSTER_LISTEN_ALL);
+    hearing_await(&h, "ready before", 1);
+    n_failed = 0;
+    is_out = true;
+    hearing_add(&h, "q", MUSTER_LISTEN_CANCELLED);
+    hearing_add(&h, "r", MUSTER_LISTEN_JOBS);
+    wait_until(has_failed_twice, NULL, SOON_MS);
+    is_out = false;
+    hearing_await(&h, "ready q", 1);
+    hearing_await(&h, "ready r", 1);
+    hearing_close(&h);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -348,6 +368,7 @@ int main(int argc, char **argv)
         live_test(scripts_are_sent_again_whichever_allocation_fails),
         live_test(what_was_not_heard_of_goes_back_whichever_allocation_fails),
         live_test(a_listener_without_memory_tells_of_the_gap_when_it_has_some),
+        live_test(a_wish_without_memory_comes_true_when_there_is_some),
     };
     return scene_run(tests, argc, argv);
 }
