@@ -21,8 +21,9 @@ struct async_taker {
     char name[TAKE_NAME_MAX];             /* of the last take */
     uint64_t n;
     char queue[MUSTER_QUEUE_MAX + 1];
-    bool may_hold;         /* the last take was sent, and nobody knows yet what it brought */
-    struct untake *untake; /* gives that back; it is made beforehand, for there may be no memory then. NULL: it does so now */
+    bool may_hold; /* the last take was sent, and nobody knows yet what it brought */
+    struct untake
+        *untake; /* gives that back; it is made beforehand, for there may be no memory then. NULL: it does so now */
 };
 
 struct async_takers {
