@@ -129,26 +129,26 @@ static void enqueue_large(struct scene *s)
     scene_enqueue_n(s, "q", "t", 2);
 }
 
-/* It is leased until that lapses, as with the blocking client; and nothing else is. */
+/* It is leased until that lapses, as with the blocking client; and nothing else is. What was behind it may come before
+ * it when it has gone back. */
 static void what_there_is_no_memory_for_stops_no_queue(void **state)
 {
     struct scene *s = *state;
     struct answers as;
     static struct bag b;
+    int64_t n_without = 0, n_taken = 0;
     enqueue_large(s);
     answers_open(&as, s, NULL, 0, NULL);
     n_short = INT32_MAX;
-    for (int i = 1; i <= 2; i++) { /* the task, and the job */
+    while (n_without + n_taken < 4) { /* the task, the job, and those behind them */
         take_now(&as, 10, &b);
-        assert_err(b.err, MUSTER_E_NOMEM);
-        assert_non_null(strstr(b.text, "lease"));
-        assert_int_equal(leased(s), i);
+        n_without += b.err == MUSTER_E_NOMEM;
+        n_taken += (int64_t)b.taken.n;
+        assert_true(b.err == MUSTER_OK || strstr(b.text, "lease"));
+        assert_int_equal(leased(s), n_without + n_taken);
     }
-    take_now(&as, 10, &b);
     n_short = 0;
-    assert_err(b.err, MUSTER_OK);
-    assert_int_equal(b.taken.n, 2);
-    assert_string_equal(b.taken.rows[0].task, "t0");
+    assert_int_equal(n_without, 2);
     assert_int_equal(as.counts[-MUSTER_E_CONN], 0);
     answers_close(&as);
     assert_int_equal(leased(s), 4);
