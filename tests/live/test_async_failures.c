@@ -298,20 +298,50 @@ static void what_is_refused_for_a_reason_that_passes_is_sent_again(void **state)
     answers_close(&st.as);
 }
 
+/* Also where it is the namespace's format that cannot be written. */
 static void it_is_busy_if_the_reason_does_not_pass_in_time(void **state)
 {
     struct scene *s = *state;
+    for (int i = 0; i < 2; i++) {
+        struct answers as;
+        answers_open(&as, s, NULL, TIMEOUT_MS, NULL);
+        if (i == 0)
+            assert_err(ask_one(&as).err, MUSTER_OK);
+        else
+            raw_do(s->server->redis, "DEL %s:format", s->prefix);
+        raw_do(s->server->redis, "CONFIG SET min-replicas-to-write 1");
+        answers_close(&as);
+        answers_open(&as, s, NULL, TIMEOUT_MS, NULL);
+        int64_t began_ms = now_ms();
+        struct answer_row row = ask_one(&as);
+        raw_do(s->server->redis, "CONFIG SET min-replicas-to-write 0");
+        assert_err(row.err, MUSTER_E_BUSY);
+        assert_non_null(strstr(row.text, "NOREPLICAS"));
+        assert_in_range(now_ms() - began_ms, TIMEOUT_MS - 100, TIMEOUT_MS + SLACK_MS);
+        assert_int_equal(length_of(s, "q"), 1);
+        answers_close(&as);
+    }
+}
+
+/* What writes comes behind it, in its order, once the format can be written. */
+static void who_only_reads_goes_on_while_no_format_can_be_written(void **state)
+{
+    struct scene *s = *state;
     struct answers as;
-    answers_open(&as, s, NULL, TIMEOUT_MS, NULL);
-    assert_err(ask_one(&as).err, MUSTER_OK);
+    raw_do(s->server->redis, "DEL %s:format", s->prefix);
     raw_do(s->server->redis, "CONFIG SET min-replicas-to-write 1");
-    int64_t began_ms = now_ms();
-    struct answer_row row = ask_one(&as);
+    answers_open(&as, s, NULL, LONG_MS, NULL);
+    for (size_t n = 1; n <= 5; n++) {
+        answers_enqueue(&as, "q", (const char *const[]){"a", "b", "c", "d", "e"}[n - 1], NULL);
+        assert_ok(muster_async_length(as.async, "q", answers_fn, NULL));
+        answers_await(&as, n);
+        assert_err(as.last.err, MUSTER_OK);
+        assert_int_equal(as.last.waiting, 0);
+    }
     raw_do(s->server->redis, "CONFIG SET min-replicas-to-write 0");
-    assert_err(row.err, MUSTER_E_BUSY);
-    assert_non_null(strstr(row.text, "NOREPLICAS"));
-    assert_in_range(now_ms() - began_ms, TIMEOUT_MS - 100, TIMEOUT_MS + SLACK_MS);
-    assert_int_equal(length_of(s, "q"), 1);
+    answers_await(&as, 10);
+    assert_int_equal(as.counts[0], 10);
+    assert_queue_holds(s, "q", "a b c d e ");
     answers_close(&as);
 }
 
@@ -560,6 +590,7 @@ int main(int argc, char **argv)
         live_test(a_key_of_the_wrong_type_is_named),
         live_test(what_is_refused_for_a_reason_that_passes_is_sent_again),
         live_test(it_is_busy_if_the_reason_does_not_pass_in_time),
+        live_test(who_only_reads_goes_on_while_no_format_can_be_written),
         live_test(what_waits_behind_others_goes_on_over_the_next_connection),
         live_test(what_waits_behind_others_outlives_a_refusal_that_passes),
         live_test(of_several_sentinels_a_silent_one_is_left_in_the_time_of_the_call),

@@ -226,10 +226,23 @@ static void a_give_back_that_is_refused_holds_up_nothing_else(void **state)
     proxy_stop(&proxy);
 }
 
-/* Nor one that must wait until the namespace, which has lost its format, may get it again. */
-static void a_give_back_that_has_no_format_hinders_nobody_who_only_reads(void **state)
+static void forbid_format(struct scene *s, bool passes)
 {
-    struct scene *s = *state;
+    raw_do(s->server->redis, "DEL %s:format", s->prefix);
+    if (passes)
+        raw_do(s->server->redis, "CONFIG SET min-replicas-to-write 1");
+    else
+        raw_do(s->server->redis, "ACL SETUSER u -set");
+}
+
+static void allow_format(struct scene *s)
+{
+    raw_do(s->server->redis, "CONFIG SET min-replicas-to-write 0");
+    raw_do(s->server->redis, "ACL SETUSER u +set");
+}
+
+static void give_back_without_format(struct scene *s, const char *queue, bool passes)
+{
     struct proxy proxy;
     struct answers as;
     struct bag first, second;
@@ -238,32 +251,42 @@ static void a_give_back_that_has_no_format_hinders_nobody_who_only_reads(void **
     proxy_start(&proxy, s->server->dir, s->server->socket);
     snprintf(url, sizeof url, "unix://u:pw@%s", proxy.socket);
     answers_open(&as, s, url, LONG_MS, NULL);
-    scene_enqueue_n(s, "q", "t", 3);
+    scene_enqueue_n(s, queue, "t", 3);
     proxy_trap_n(&proxy, A_TAKE, PROXY_REPLIES, 1, PROXY_REFUSES);
-    take_into(&as, "q", 2, &first);
-    take_into(&as, "q", 2, &second);
+    take_into(&as, queue, 2, &first);
+    take_into(&as, queue, 2, &second);
     answers_await(&as, 2);
     n_said = 0;
     muster_log_set(note_said, NULL);
-    raw_do(s->server->redis, "DEL %s:format", s->prefix);
-    raw_do(s->server->redis, "ACL SETUSER u -set");
+    forbid_format(s, passes);
     proxy_accept(&proxy);
     for (size_t n = 2; n < 7; n++) {
-        assert_ok(muster_async_length(as.async, "q", answers_fn, NULL));
+        assert_ok(muster_async_length(as.async, queue, answers_fn, NULL));
         answers_await(&as, n + 1);
         assert_err(as.last.err, MUSTER_OK);
     }
-    answers_enqueue(&as, "q", "t3", NULL);
+    answers_enqueue(&as, queue, "t3", NULL);
+    if (!passes) {
+        answers_await(&as, 8);
+        assert_err(as.last.err, MUSTER_E_DENIED);
+        assert_true(n_said > 0);
+    }
+    assert_true(leased(s, queue) >= 2);
+    allow_format(s);
+    raw_await(s->server->redis, NULL, 0, "HLEN %s:processing:.lease:%s", s->prefix, queue);
     answers_await(&as, 8);
-    assert_err(as.last.err, MUSTER_E_DENIED);
-    assert_true(n_said > 0 && leased(s, "q") >= 2);
-    raw_do(s->server->redis, "ACL SETUSER u +set");
-    raw_await(s->server->redis, NULL, 0, "HLEN %s:processing:.lease:q", s->prefix);
-    assert_queue_holds(s, "q", "t0 t1 t2 ");
+    assert_queue_holds(s, queue, passes ? "t0 t1 t2 t3 " : "t0 t1 t2 ");
     answers_close(&as);
     muster_log_set(NULL, NULL);
     raw_do(s->server->redis, "ACL DELUSER u");
     proxy_stop(&proxy);
+}
+
+/* Nor one that must wait until the namespace, which has lost its format, may get it again. */
+static void a_give_back_that_has_no_format_hinders_nobody_who_only_reads(void **state)
+{
+    give_back_without_format(*state, "q", false);
+    give_back_without_format(*state, "r", true);
 }
 
 /* A program may have made room for as many as it has asked for. */

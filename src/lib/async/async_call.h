@@ -17,7 +17,8 @@ struct async_call;
  *   send    sends it, the first of those that wait, and takes it off their list (async_line.h); MUSTER_OK, or an error:
  *           then it is off the list, and nothing was sent
  *   is_own  it is the client's own: nobody is told, and it is sent until it is answered
- *   refused of such a one: Redis refuses it, with words, and it is on no list; it goes later, or that was its end
+ *   refused of such a one: Redis refuses it, or it cannot be sent, with words, and it is on no list; it goes later, or that
+ *           was its end
  *   failed  its answer is an error, or nobody waits for it any more, on the library's thread; NULL: that means nothing
  *   tell    puts what the call has brought into its answer; NULL: nothing
  *   handed  its answer is handed out, on the thread that takes it; NULL: that means nothing

@@ -14,30 +14,44 @@ static void give_up_claim(struct muster_async *a, int err, const char *why)
     link_break(a->line.link, err, why);
 }
 
-/* Who only reads needs no format, and goes on. */
-static void refuse_writers(struct muster_async *a, int err, const char *why)
+/* Who only reads needs no format, and goes on, before those that write when the reason has passed. Are there such? */
+static bool refuse_writers(struct muster_async *a, const struct redisReply *reply, int err, const char *why)
 {
-    struct async_list all;
+    struct async_list all, put_off;
     async_list_init(&all);
+    async_list_init(&put_off);
     async_list_append(&all, &a->line.waiting);
     for (struct async_call *call; (call = async_list_pop(&all)) != NULL;)
         if (!call->kind->writes)
             async_list_add(&a->line.waiting, call);
+        else if (async_hear_is_put_off(call, reply))
+            async_list_add(&put_off, call);
         else if (call->kind->is_own)
             call->kind->refused(call, err, why);
         else
             async_hear_failed(call, err, why);
+    const bool are_put_off = put_off.first;
+    async_list_append(&a->line.waiting, &put_off);
+    return are_put_off;
 }
 
+/* As any call that writes may be refused, and nobody else is in its way. */
 static bool is_refusal(int err)
 {
-    return err == MUSTER_E_DENIED || err == MUSTER_E_FULL;
+    return err == MUSTER_E_DENIED || err == MUSTER_E_FULL || err == MUSTER_E_BUSY;
 }
 
 static void go_on_as(struct muster_async *a, enum async_claim claim)
 {
     a->line.claim = claim;
     a->line.down_since_ms = 0;
+    async_line_go_on(a);
+}
+
+static void put_off(struct muster_async *a)
+{
+    a->line.claim = ASYNC_PUT_OFF;
+    async_hear_pause(a);
     async_line_go_on(a);
 }
 
@@ -48,13 +62,14 @@ static void on_claimed(const struct redisReply *reply, void *arg)
     if (!reply) /* the connection broke */
         return;
     int err = async_claim_hear(reply, a->prefix, why, sizeof why);
-    if (err != MUSTER_OK && !is_refusal(err)) {
+    if (err == MUSTER_OK)
+        go_on_as(a, ASYNC_CLAIMED);
+    else if (!is_refusal(err))
         give_up_claim(a, err, why);
-        return;
-    }
-    if (err != MUSTER_OK)
-        refuse_writers(a, err, why);
-    go_on_as(a, err == MUSTER_OK ? ASYNC_CLAIMED : ASYNC_UNCLAIMED);
+    else if (refuse_writers(a, reply, err, why))
+        put_off(a);
+    else
+        go_on_as(a, ASYNC_UNCLAIMED);
 }
 
 /* Whatever else it answers, the question itself will tell. */

@@ -129,11 +129,21 @@ static bool has_time(const struct async_call *call)
     return clock_ms() - from_ms < call->async->timeout_ms;
 }
 
+bool async_hear_is_put_off(const struct async_call *call, const struct redisReply *reply)
+{
+    return is_refused(call, reply) && has_time(call);
+}
+
+void async_hear_pause(struct muster_async *a)
+{
+    timer_after_ms(a->line.pauser, PAUSE_MS + arc4random_uniform(PAUSE_SPREAD_MS));
+}
+
 bool async_hear_reply(struct async_call *call, size_t bytes, const struct redisReply *reply)
 {
     struct muster_async *a = call->async;
     struct async_line *l = &a->line;
-    const bool comes_again = reply ? is_refused(call, reply) && has_time(call) : call->kind->is_own;
+    const bool comes_again = reply ? async_hear_is_put_off(call, reply) : call->kind->is_own;
     l->n_sent--;
     l->sent_bytes -= bytes;
     async_line_go_on(a);
@@ -144,7 +154,7 @@ bool async_hear_reply(struct async_call *call, size_t bytes, const struct redisR
     else
         l->down_since_ms = 0;
     if (l->again.first && l->n_sent == 0)
-        timer_after_ms(l->pauser, PAUSE_MS + arc4random_uniform(PAUSE_SPREAD_MS));
+        async_hear_pause(a);
     return reply && !comes_again;
 }
 

@@ -110,8 +110,9 @@ static void send_waiting(struct muster_async *a)
         const bool is_alone = l->waiting.first->is_alone;
         if (is_alone && !is_quiet(l))
             break;
-        if (kind->writes && l->claim == ASYNC_UNCLAIMED) {
-            async_format_claim(a);
+        if (kind->writes && l->claim != ASYNC_CLAIMED) {
+            if (l->claim == ASYNC_UNCLAIMED)
+                async_format_claim(a);
             break;
         }
         l->is_alone = is_alone;
@@ -187,6 +188,8 @@ static void on_pauser(evutil_socket_t fd, short what, void *arg)
 {
     struct muster_async *a = arg;
     (void)fd, (void)what;
+    if (a->line.claim == ASYNC_PUT_OFF)
+        a->line.claim = ASYNC_UNCLAIMED;
     async_list_prepend(&a->line.waiting, &a->line.again);
     async_line_go_on(a);
 }

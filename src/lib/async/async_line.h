@@ -16,8 +16,9 @@ struct event;
 struct redisReply;
 struct client_options;
 
-/* Has the namespace a format, so that something may be written? On each connection it is found out anew. */
-enum async_claim { ASYNC_UNCLAIMED, ASYNC_CLAIMING, ASYNC_CLAIMED };
+/* Has the namespace a format, so that something may be written? On each connection it is found out anew. Put off: it was
+ * refused for a reason that passes. */
+enum async_claim { ASYNC_UNCLAIMED, ASYNC_CLAIMING, ASYNC_PUT_OFF, ASYNC_CLAIMED };
 
 struct async_line {
     struct link *link;
@@ -90,6 +91,10 @@ void async_hear_given_up(struct async_call *call, int err, const char *words);
 /* Call this first with each reply; `call` is the first of its run. False: it has no answer yet, and is taken care of: it
  * is sent again, or is told when it is known why the connection broke. */
 bool async_hear_reply(struct async_call *call, size_t bytes, const struct redisReply *reply);
+
+/* What it needs was refused like this: for a reason that passes, and does it still have time? Then it waits for a pause. */
+bool async_hear_is_put_off(const struct async_call *call, const struct redisReply *reply);
+void async_hear_pause(struct muster_async *a);
 
 /* Its answer is as it stands in the call: it goes to the program or, if it was added and must be confirmed, when it
  * is. */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "async/async.h"
+#include "base/clock.h"
 #include "protocol/script_task.h"
 
 /* Whatever the answers say, Redis is not asked for ever. */
@@ -81,21 +82,31 @@ static int send_untake(struct async_call *call)
     if (err == MUSTER_OK)
         async_hear_sent(call, 0);
     else
-        async_hear_own_done(call);
+        refused(call, err, muster_err_text(err));
     return err;
 }
 
 static const struct async_kind kind_untake = {.writes = true, .is_own = true, .send = send_untake, .refused = refused};
 
-void async_taker_give_back(struct muster_async *a, struct async_taker *taker)
+static struct untake *new_untake(struct muster_async *a, struct async_taker *taker)
 {
     struct untake *u = async_call_new(a, &kind_untake, sizeof *u, NULL, NULL);
-    if (!u) /* the lease's end does it; and the name is not used again */
-        return;
+    if (!u)
+        return NULL;
     u->taker = taker;
     u->n_calls = 0;
     u->was_refused = false;
+    return u;
+}
+
+void async_taker_give_back(struct muster_async *a, struct async_taker *taker)
+{
+    struct untake *u = taker->untake;
     taker->may_hold = false;
+    taker->untake = NULL;
+    if (!u) /* it is on its way already */
+        return;
+    u->call.made_ms = clock_ms();
     a->line.n_own++;
     async_line_add_first(a, &u->call);
 }
@@ -125,6 +136,10 @@ struct async_taker *async_taker_get(struct muster_async *a, const char *queue)
         t->all = taker;
     }
     pthread_mutex_unlock(&t->lock);
+    if (taker && !taker->untake && !(taker->untake = new_untake(a, taker))) {
+        async_taker_release(a, taker);
+        return NULL;
+    }
     if (taker)
         snprintf(taker->queue, sizeof taker->queue, "%s", queue);
     return taker;
@@ -151,6 +166,8 @@ void async_taker_clear(struct async_takers *t)
 {
     for (struct async_taker *next; t->all; t->all = next) {
         next = t->all->next;
+        if (t->all->untake)
+            async_call_free(&t->all->untake->call);
         free(t->all);
     }
     pthread_mutex_destroy(&t->lock);

@@ -14,6 +14,7 @@
 #include "protocol/take_name.h"
 
 struct muster_async;
+struct untake;
 
 struct async_taker {
     struct async_taker *next_free, *next; /* of those that nobody has; of all */
@@ -21,6 +22,8 @@ struct async_taker {
     uint64_t n;
     char queue[MUSTER_QUEUE_MAX + 1];
     bool may_hold; /* the last take was sent, and nobody knows yet what it brought */
+    struct untake
+        *untake; /* gives that back; it is made beforehand, for there may be no memory then. NULL: it does so now */
 };
 
 struct async_takers {

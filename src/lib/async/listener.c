@@ -108,21 +108,35 @@ static bool take_wishes(struct muster_listener *l, struct listener_wish **all)
     return goes_on;
 }
 
+/* They come first, and the ticker wakes for them. */
+static void put_back(struct muster_listener *l, struct listener_wish *left)
+{
+    struct listener_wish **end = &left->next;
+    while (*end)
+        end = &(*end)->next;
+    pthread_mutex_lock(&l->wishes.lock);
+    *end = l->wishes.first;
+    l->wishes.end = *end ? l->wishes.end : end;
+    l->wishes.first = left;
+    pthread_mutex_unlock(&l->wishes.lock);
+    l->wishes.are_left = true;
+}
+
+/* For those that there is no memory for now there may be some later: whoever has added a queue waits for its READY. */
 static void on_waker(evutil_socket_t fd, short what, void *arg)
 {
     struct muster_listener *l = arg;
     struct listener_wish *all;
     (void)fd, (void)what;
     bool goes_on = take_wishes(l, &all);
-    for (struct listener_wish *w = all, *next; w; w = next) {
-        next = w->next;
-        const char *queue = w->has_queue ? w->queue : NULL;
-        if (listener_ear_wish(l, queue, w->kinds) != MUSTER_OK) { /* it must not wait for READY in silence */
-            const struct muster_heard gap = {
-                .type = MUSTER_HEARD_GAP, .err = MUSTER_E_NOMEM, .queue = queue, .text = "out of memory: add it again"};
-            listener_box_put(&l->box, &gap, LISTENER_ALWAYS);
+    l->wishes.are_left = false;
+    for (struct listener_wish *next; all; all = next) {
+        next = all->next;
+        if (listener_ear_wish(l, all->has_queue ? all->queue : NULL, all->kinds) != MUSTER_OK) {
+            put_back(l, all);
+            break;
         }
-        free(w);
+        free(all);
     }
     listener_ear_go_on(l);
     if (!goes_on)

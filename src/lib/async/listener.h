@@ -51,6 +51,7 @@ struct muster_listener {
         struct listener_wish *first, **end;
         bool is_closing;
         int wake_fd;
+        bool are_left; /* some for want of memory; the library's thread alone */
     } wishes;
 
     /* The library's thread alone. */
@@ -65,7 +66,7 @@ struct muster_listener {
     struct listener_ears ears;
 };
 
-/* The thread that takes: there is room again. */
+/* There is room again, or something is wished. Any thread. */
 void listener_wake(struct muster_listener *l);
 
 /* ---- listener_links.c ---- */

@@ -51,6 +51,8 @@ static void on_ticker(evutil_socket_t fd, short what, void *arg)
     listener_tell_stale(l);
     listener_tell_due(l);
     listener_ear_go_on(l);
+    if (l->wishes.are_left)
+        listener_wake(l);
     ping(l);
     timer_after_ms(l->ticker, TICK_MS);
 }

@@ -115,6 +115,13 @@ static void leave_what_was_left(struct muster_worker *w, const struct redisReply
     }
 }
 
+static void begin_connection(struct muster_worker *w)
+{
+    connection_accepted(w); /* Redis has written the connection's number */
+    serve_say_again(w);
+    forget_tokens(w);
+}
+
 static void apply(struct muster_worker *w, const struct redisReply *reply, const struct script_read *read, bool is_deaf)
 {
     size_t n;
@@ -130,11 +137,8 @@ static void apply(struct muster_worker *w, const struct redisReply *reply, const
                (unsigned long long)read->last_token);
     tell_accepted(w, REQUEST_READBACK);
     w->connection.is_read_back = true;
-    if (is_new_connection) {
-        connection_accepted(w); /* it has written the connection's number */
-        serve_say_again(w);
-        forget_tokens(w);
-    }
+    if (is_new_connection)
+        begin_connection(w);
     heartbeat_settle_echo(w, read->last_token);
     marks_note_list(w, read->marks);
     r->count++;
