@@ -222,7 +222,8 @@ enum muster_event_type {
      * every process whose end has counted. */
     MUSTER_EVENT_ENDED,
 
-    /* Events were left out, because too many had not been fetched by muster_worker_next(); `text` says how many. */
+    /* Events were left out, because too many had not been fetched by muster_worker_next(), or there was no memory for
+     * them; `text` says how many. That a process has ended, or its end did not count, is never one of them. */
     MUSTER_EVENT_LEFT_OUT
 };
 
@@ -705,7 +706,7 @@ MUSTER_API int muster_worker_fd(struct muster_worker *w);
  * ttl has passed without a confirmed heartbeat. An event about a process comes after the process.
  *
  * What is not fetched stays, up to a bound. From MUSTER_UNREAD_MAX events, or MUSTER_UNREAD_BYTES_MAX bytes of them, on
- * the worker begins nothing more, so that what it must tell of its processes stays bounded and is never left out.
+ * the worker begins nothing more, so that what it must tell of its processes stays bounded, and is not left out for that.
  * Other events, but for MUSTER_EVENT_STOPPED, are left out then: warnings among them go to the log, and
  * MUSTER_EVENT_LEFT_OUT tells how many they were. Answers are bounded by the calls that ask for them (E_BUSY).
  *

@@ -500,6 +500,55 @@ static void a_stop_is_told_without_memory(void **state)
     assert_survives(0, .attempt = stop_by_next, .can_do_without = true);
 }
 
+static void count_it(struct muster_process *p)
+{
+    end_counted(p);
+}
+
+static void lose_it(struct muster_process *p)
+{
+    end_uncounted(p, MUSTER_E_LOST);
+}
+
+/* What has begun has an end, of which the program hears. */
+static int end_by_next_as(void (*end)(struct muster_process *p), int event)
+{
+    struct muster_worker *w;
+    struct muster_item item = {.size = sizeof item};
+    memory.is_spared = true;
+    assert_ok(muster_worker_new(&w, &(struct muster_worker_options){.size = sizeof(struct muster_worker_options),
+                                                                    .own_thread = 1,
+                                                                    .tell_ended = 1}));
+    assert_return_code(muster_worker_fd(w), 0);
+    w->state = WORKER_WORKING;
+    assert_ok(muster_worker_serve(w, "q", 0, NULL, NULL));
+    memory.is_spared = false;
+    accept_task(w, w->served[0], 1, (struct muster_bytes){"task", 4});
+    struct muster_process *p = process_find(w, 1);
+    int err = p ? MUSTER_OK : MUSTER_E_NOMEM;
+    if (p) {
+        dispatch_has_begun(p, 1);
+        end(p);
+        size_t n = muster_worker_next(w, &item, 1);
+        bool is_told = n == 1 && item.event == event && *item.id && strcmp(item.queue, "q") == 0 && *item.text;
+        err = is_told ? MUSTER_OK : MUSTER_E_STATE;
+    }
+    muster_worker_free(w);
+    return err;
+}
+
+static int end_by_next(void)
+{
+    int err = end_by_next_as(count_it, MUSTER_EVENT_ENDED);
+    return err == MUSTER_OK ? end_by_next_as(lose_it, MUSTER_EVENT_UNCOUNTED) : err;
+}
+
+static void an_end_is_told_without_memory(void **state)
+{
+    (void)state;
+    assert_survives(4, .attempt = end_by_next, .can_do_without = true);
+}
+
 /* ---- wires, and what drives them ---- */
 
 #define HELLO "*4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n7.0.0\r\n"
@@ -704,6 +753,7 @@ int main(int argc, char **argv)
         nomem_test(serving),
         nomem_test(processes),
         nomem_test(a_stop_is_told_without_memory),
+        nomem_test(an_end_is_told_without_memory),
         nomem_test(wires),
     };
     return testing_run(tests, take_over, NULL, argc, argv);

@@ -39,6 +39,8 @@ static struct muster_process *accept_new(struct muster_worker *w, struct served 
 static void make_ready(struct muster_process *p, int err)
 {
     struct muster_worker *w = p->worker;
+    if (err == MUSTER_OK)
+        err = outbox_item_keep(p);
     if (err == MUSTER_OK && p->job && p->job->is_suspect)
         suspect_note(p);
     if (err != MUSTER_OK)

@@ -14,7 +14,8 @@
  *      the lock: then a process is either the program's or the loop's.
  *   4. The descriptor is readable while the next call would bring something, as of the last change here. If the fence
  *      holds something back, the loop is woken to look, because it may not have noticed.
- *   5. Events about processes are never left out. They are bounded, because nothing begins while too much is unread.
+ *   5. Events about processes are not left out for being too many: nothing begins while too much is unread. What tells
+ *      of a process' end needs no memory of that moment, either.
  */
 #include "worker/outbox.h"
 
@@ -100,7 +101,8 @@ static void tell_left_out(struct outbox *o)
     char line[120];
     if (o->n_left_out == 0)
         return;
-    snprintf(line, sizeof line, "%" PRIu64 " events were left out: muster_worker_next() was not called in time",
+    snprintf(line, sizeof line,
+             "%" PRIu64 " events were left out: muster_worker_next() was not called in time, or memory ran out",
              o->n_left_out);
     struct outbox_item *item =
         outbox_item_of_event(&(struct muster_event){.type = MUSTER_EVENT_LEFT_OUT, .text = line}, NULL);

@@ -11,6 +11,9 @@
 
 #include "worker/worker.h"
 
+/* Longer than any words of an end. */
+#define END_TEXT_SIZE 256
+
 /* What is copied of an item: its members that point to something. */
 struct copied {
     const char *id, *queue, *job, *text;
@@ -50,13 +53,43 @@ static struct outbox_item *make(int type, const struct copied *c)
     return made;
 }
 
-static struct outbox_item *of_process_event(const struct muster_event *e, struct muster_process *p)
+static struct outbox_item *make_about(struct muster_process *p, const char *text, struct muster_bytes room)
 {
     const struct muster_job *job = muster_process_job(p);
-    struct outbox_item *made =
-        make(MUSTER_ITEM_EVENT,
-             &(struct copied){
-                 .id = muster_process_id(p), .queue = p->served->name, .job = job ? job->id : NULL, .text = e->text});
+    return make(MUSTER_ITEM_EVENT, &(struct copied){.id = muster_process_id(p),
+                                                    .queue = p->served->name,
+                                                    .job = job ? job->id : NULL,
+                                                    .text = text,
+                                                    .task = room});
+}
+
+/* The words take the place of a task. */
+int outbox_item_keep(struct muster_process *p)
+{
+    static const char room[END_TEXT_SIZE];
+    const struct muster_worker *w = p->worker;
+    if (w->on_event || !outbox_is_heard(w) || p->end)
+        return MUSTER_OK;
+    if (!*muster_process_id(p) || !(p->end = make_about(p, NULL, (struct muster_bytes){room, sizeof room})))
+        return MUSTER_E_NOMEM;
+    p->end->item.text = p->end->item.task;
+    p->end->item.task = NULL;
+    p->end->item.len = 0;
+    return MUSTER_OK;
+}
+
+static struct outbox_item *of_end(const struct muster_event *e, struct muster_process *p)
+{
+    struct outbox_item *kept = p->end;
+    p->end = NULL;
+    snprintf(kept->copies + (kept->item.text - kept->copies), END_TEXT_SIZE, "%s", e->text);
+    return kept;
+}
+
+static struct outbox_item *of_process_event(const struct muster_event *e, struct muster_process *p)
+{
+    const bool is_end = e->type == MUSTER_EVENT_ENDED || e->type == MUSTER_EVENT_UNCOUNTED;
+    struct outbox_item *made = is_end && p->end ? of_end(e, p) : make_about(p, e->text, (struct muster_bytes){NULL, 0});
     if (!made)
         return NULL;
     made->process = p;

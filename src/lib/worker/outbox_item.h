@@ -17,7 +17,11 @@ struct outbox_item {
     char copies[];
 };
 
-/* NULL: out of memory. That of MUSTER_EVENT_STOPPED is `*stopped`, which was made for it and is used up. */
+/* Before a process may begin: the program may wait for the event that tells of its end. MUSTER_OK, also if it does not
+ * listen, or E_NOMEM. */
+int outbox_item_keep(struct muster_process *p);
+/* NULL: out of memory. That of MUSTER_EVENT_STOPPED is `*stopped`, which was made for it and is used up; the same with
+ * that of the end of a process. */
 struct outbox_item *outbox_item_of_event(const struct muster_event *e, struct outbox_item **stopped);
 struct outbox_item *outbox_item_for_stopped(void);
 /* `job` may be NULL. Its `err` and `waiting` follow. */

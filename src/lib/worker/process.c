@@ -270,6 +270,7 @@ void process_free(struct muster_process *p)
     free((void *)p->new_data.data);
     free(p->group);
     free(p->message);
+    free(p->end);
     free(p);
 }
 

@@ -166,6 +166,7 @@ struct muster_process {
     struct muster_process *next_returned;
     struct muster_process *next_in_outbox;
     struct outbox_item *items; /* events about it that wait, the last one first; under the outbox's lock */
+    struct outbox_item *end;   /* kept for the event that tells of its end; NULL: nobody waits for that */
 
     /* executor_threads.c: its place for the threads; and what a thread runs, because the queue may be left and served
      * again with another handler meanwhile. */
