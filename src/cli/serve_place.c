@@ -155,6 +155,18 @@ int serve_place_check_port(const struct call *call, int port)
     return EXIT_FAILED;
 }
 
+static int refuse_socket(const struct call *call, const char *path, int why)
+{
+    if (why == EADDRINUSE || why == EAGAIN)
+        complain_refusal(call, COMPLAIN_SYSTEM, "the socket '%s' is in use; name another with --socket", path);
+    else
+        complain_refusal(call, COMPLAIN_SYSTEM,
+                         "cannot tell whether the socket '%s' is in use: %s; name another with --socket", path,
+                         strerror(why));
+    return EXIT_FAILED;
+}
+
+/* Free is only one of which it is known that nobody listens: it may be another user's, or no Redis'. */
 static int check_socket(const struct call *call, const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -167,12 +179,10 @@ static int check_socket(const struct call *call, const char *path)
     }
     snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool is_taken = fd >= 0 && (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 || errno == EAGAIN);
+    int why = fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 ? EADDRINUSE : errno;
     if (fd >= 0)
         close(fd);
-    if (is_taken)
-        complain_refusal(call, COMPLAIN_SYSTEM, "the socket '%s' is in use; name another with --socket", path);
-    return is_taken ? EXIT_FAILED : EXIT_DONE;
+    return why == ECONNREFUSED || why == ENOENT ? EXIT_DONE : refuse_socket(call, path, why);
 }
 
 /* Makes the path absolute, so that it is the same from every directory. Its parent directory must exist. */

@@ -73,6 +73,23 @@ check_err "'$tmp/data' is in use by another"
 [[ ! -e there.sock ]]
 check_exit 0 env MUSTER_URL="$url" "$MUSTER" peek q
 end serve TERM 0
+# Nobody can tell whether somebody listens there, or it is no Redis: its socket stays.
+if command -v python3 >out; then
+    start owner "$(command -v /usr/bin/python3 || command -v python3)" -c 'import socket, sys, time
+owner = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+owner.bind(sys.argv[1])
+print("bound", flush=True)
+while True:
+    time.sleep(1000)' "$tmp/letters.sock"
+    wait_for grep -q bound owner.out
+    start letters "$MUSTER" serve --socket letters.sock --dir other
+    wait_for eval "says letters 'Redis runs' || has_ended letters"
+    check_end letters 1
+    says letters "cannot tell whether the socket '$tmp/letters.sock' is in use: Protocol wrong type" ||
+        fail "it said: $(cat letters.err)"
+    [[ ! -e other ]] || fail "left behind: $(find other)"
+    end owner KILL 137
+fi
 : >file
 check_exit 1 "$MUSTER" serve --socket file --dir data
 check_err "'$tmp/file' exists and is not a socket"
