@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prepares and cleans up the place of a Redis. Two of them in one directory would ruin each other's data, so the log is
- * locked. Redis inherits this lock with its output, so the lock holds while either of the two lives. Redis takes over
- * the path of its socket without a check, so the check is here.
+ * Prepares and cleans up the place of a Redis. Two of them in one directory would ruin each other's data, so it is
+ * locked, and the log, too: Redis inherits that lock with its output, so it holds while either of the two lives, but
+ * somebody may remove a log. Redis takes over the path of its socket without a check, so the check is here.
  */
 #include "serve_place.h"
 
@@ -93,29 +93,47 @@ static int temporary_directory(const struct call *call, struct place *place)
     return EXIT_FAILED;
 }
 
-/* One that was refused removes the log that it has made, maybe between another one's open and lock: nobody finds what
- * that one has locked. */
-static bool is_there(int log, const char *path)
+/* One that was refused removes the directory that it has made, maybe between another one's open and lock: nobody finds
+ * what that one has locked. */
+static bool is_there(int fd, const char *path)
 {
     struct stat mine, there;
-    return fstat(log, &mine) == 0 && stat(path, &there) == 0 && mine.st_dev == there.st_dev &&
+    return fstat(fd, &mine) == 0 && stat(path, &there) == 0 && mine.st_dev == there.st_dev &&
            mine.st_ino == there.st_ino;
+}
+
+/* -1: not; errno is EWOULDBLOCK if another one has locked it. */
+static int open_locked(const char *path, int how)
+{
+    for (;;) {
+        int fd = open(path, how | O_CLOEXEC, 0600);
+        if (fd < 0)
+            return -1;
+        bool is_locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+        int why = errno;
+        if (is_locked && is_there(fd, path))
+            return fd;
+        close(fd);
+        errno = why;
+        if (!is_locked)
+            return -1;
+    }
+}
+
+static bool lock_directory(struct place *place)
+{
+    place->lock = open_locked(place->dir, O_RDONLY | O_DIRECTORY);
+    return place->lock >= 0;
 }
 
 int serve_place_open_log(const struct call *call, struct place *place)
 {
     char path[PATH_MAX + 16];
     snprintf(path, sizeof path, "%s/redis.log", place->dir);
-    for (bool is_locked = true; is_locked;) {
-        place->log = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-        if (place->log < 0)
-            return cannot_use(call, path);
-        is_locked = flock(place->log, LOCK_EX | LOCK_NB) == 0;
-        if (is_locked && is_there(place->log, path))
-            return EXIT_DONE;
-        close(place->log); /* it is another one's, which may have found the directory new, too */
-        place->log = -1;
-    }
+    if (lock_directory(place) && (place->log = open_locked(path, O_RDWR | O_CREAT | O_APPEND)) >= 0)
+        return EXIT_DONE;
+    if (errno != EWOULDBLOCK)
+        return cannot_use(call, path);
     complain_refusal(call, COMPLAIN_SYSTEM,
                      "'%s' is in use by another `muster serve`; name another directory with --dir", place->dir);
     return EXIT_FAILED;
@@ -255,11 +273,13 @@ static int remove_one(const char *path, const struct stat *info, int type, struc
     return remove(path);
 }
 
-/* With no more in it than a log without a line, which is this one's. */
-static void remove_if_unused(const struct place *place)
+/* With no more in it than a log without a line, which is this one's. But not if another one begins in it. */
+static void remove_if_unused(struct place *place)
 {
     char path[PATH_MAX + 16];
     struct stat log;
+    if (place->lock < 0 && !lock_directory(place))
+        return;
     snprintf(path, sizeof path, "%s/redis.log", place->dir);
     if (place->log >= 0 && fstat(place->log, &log) == 0 && log.st_size == 0)
         unlink(path);
@@ -272,6 +292,8 @@ void serve_place_close(struct place *place)
         remove_if_unused(place);
     if (place->log >= 0)
         close(place->log);
+    if (place->lock >= 0)
+        close(place->lock);
     if (place->is_temporary && place->dir[0]) /* needs a descriptor, of which there may have been no more */
         nftw(place->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }

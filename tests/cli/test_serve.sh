@@ -68,11 +68,21 @@ if command -v python3 >out; then
     check_exit 1 "$MUSTER" serve --socket full.sock --dir other
     check_err "the socket '$tmp/full.sock' is in use; name another with --socket"
 fi
-check_exit 1 "$MUSTER" serve --socket there.sock --dir data
-check_err "'$tmp/data' is in use by another"
-[[ ! -e there.sock ]]
+# also if somebody has tidied up its log
+for log in there gone; do
+    [[ $log == there ]] || rm data/redis.log
+    start "log-$log" "$MUSTER" serve --socket there.sock --dir data
+    wait_for eval "says log-$log 'Redis runs' || has_ended log-$log"
+    check_end "log-$log" 1
+    says "log-$log" "'$tmp/data' is in use by another" || fail "it said: $(cat "log-$log.err")"
+    [[ ! -e there.sock ]]
+done
 check_exit 0 env MUSTER_URL="$url" "$MUSTER" peek q
 end serve TERM 0
+start unlocked env ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD="$MUSTER_BUILD/tests/libheld_lock.so" \
+    MUSTER_TEST_NO_LOCKS=1 "$MUSTER" serve --socket there.sock --dir data
+check_end unlocked 1
+says unlocked 'No locks available' || fail "it said: $(cat unlocked.err)"
 # Nobody can tell whether somebody listens there, or it is no Redis: its socket stays.
 if command -v python3 >out; then
     start owner "$(command -v /usr/bin/python3 || command -v python3)" -c 'import socket, sys, time
