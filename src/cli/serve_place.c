@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,6 +204,22 @@ static int check_socket(const struct call *call, const char *path)
     return why == ECONNREFUSED || why == ENOENT ? EXIT_DONE : refuse_socket(call, path, why);
 }
 
+/* Of two that begin at once both would find it free. So there is one name for each, in no directory: it goes with this
+ * process. Containers may call two directories by one name, but their numbers differ. */
+static int hold_socket(const struct call *call, struct place *place, const char *parent, const char *name)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat dir;
+    place->held = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (place->held < 0 || stat(parent, &dir) != 0)
+        return refuse_socket(call, place->socket, errno);
+    snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "muster:%jx:%jx:%.64s", (uintmax_t)dir.st_dev,
+             (uintmax_t)dir.st_ino, name);
+    return bind(place->held, (const struct sockaddr *)&address, sizeof address) == 0
+               ? EXIT_DONE
+               : refuse_socket(call, place->socket, errno);
+}
+
 /* Makes the path absolute, so that it is the same from every directory. Its parent directory must exist. */
 static int set_socket(const struct call *call, struct place *place, const char *path)
 {
@@ -216,8 +233,10 @@ static int set_socket(const struct call *call, struct place *place, const char *
         return EXIT_FAILED;
     }
     int len = snprintf(place->socket, sizeof place->socket, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
-    if (len < PLACE_SOCKET_SIZE)
-        return check_socket(call, place->socket);
+    if (len < PLACE_SOCKET_SIZE) {
+        int code = hold_socket(call, place, real, name);
+        return code ? code : check_socket(call, place->socket);
+    }
     complain_refusal(call, COMPLAIN_SYSTEM,
                      "'%s/%s' is %d bytes too long for a socket; name a shorter one with --socket", real, name,
                      len + 1 - PLACE_SOCKET_SIZE);
@@ -294,6 +313,8 @@ void serve_place_close(struct place *place)
         close(place->log);
     if (place->lock >= 0)
         close(place->lock);
+    if (place->held >= 0)
+        close(place->held);
     if (place->is_temporary && place->dir[0]) /* needs a descriptor, of which there may have been no more */
         nftw(place->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
