@@ -29,14 +29,23 @@ void complain_to(complain_fn *fn, void *arg)
     sink_arg = arg;
 }
 
-/* An object on a line of its own, as rows are on standard output. */
-static void print_json(const char *error, const char *message)
+char *complain_json(const char *error, const char *message)
 {
     static const struct out_column columns[] = {
         {NULL, "error", OUT_TEXT}, {NULL, "message", OUT_TEXT}, {NULL, NULL, OUT_TEXT}};
-    char *line = out_json_line(columns, (const struct out_cell[]){{.text = error}, {.text = message}});
+    return out_json_line(columns, (const struct out_cell[]){{.text = error}, {.text = message}});
+}
+
+static void print_json(const char *error, const char *message)
+{
+    char *line = complain_json(error, message);
     fputs(line, stderr);
     free(line);
+}
+
+bool complain_is_json(const struct call *call)
+{
+    return call->wants_json || call->common[OPT_JSON].set;
 }
 
 void complain_alone(bool is_json, const char *error, const char *message)
@@ -55,7 +64,7 @@ static void say(const struct call *call, const char *error, const char *message)
         return;
     }
     progress_hide();
-    if (call->wants_json || call->common[OPT_JSON].set) {
+    if (complain_is_json(call)) {
         print_json(error, message);
     } else {
         char *shown = text_safe(message, strlen(message));

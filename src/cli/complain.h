@@ -38,6 +38,10 @@ int complain_tried(bool has_tried, int code);
 /* Do the library's words for MUSTER_E_CONN say that nobody answered there? */
 bool complain_is_nobody(const char *detail);
 
+/* With --json a message is an object, on a line of its own, as rows are on standard output; to be freed. */
+bool complain_is_json(const struct call *call);
+char *complain_json(const char *error, const char *message);
+
 /* Give all lines of this thread to `fn` from now on; NULL: to standard error again. `error` is NULL for a note. */
 typedef void complain_fn(const char *error, const char *message, void *arg);
 void complain_to(complain_fn *fn, void *arg);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <muster/client.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,11 +155,29 @@ static bool is_file(const char *path)
     return stat(path, &about) == 0 && S_ISREG(about.st_mode);
 }
 
+/* A pipe has a password once, but many a verb has more than one connection, also of several threads. */
+static int read_once(const struct call *call, enum opt_common which, char **out)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static char *piped[OPT_LIMIT];
+    const char *path = call->common[which].text;
+    int code = EXIT_DONE;
+    pthread_mutex_lock(&lock);
+    if (!piped[which])
+        code = connection_read_secret(call, &opt_common[which], &call->common[which], out);
+    if (!code && *out && !is_file(path))
+        piped[which] = *out;
+    if (piped[which])
+        *out = need(strdup(piped[which]));
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
 /* It is looked at now, whoever reads it again, so that what is wrong is told as a wrong option. */
 static int read_password(const struct call *call, enum opt_common which, struct connection *c, char **out)
 {
     const char *path = call->common[which].text;
-    int code = connection_read_secret(call, &opt_common[which], &call->common[which], out);
+    int code = read_once(call, which, out);
     if (!code && path && is_file(path)) {
         name_file(c, which == OPT_PASSWORD_FILE ? "password_file" : "sentinel_password_file", path);
         wipe(*out);

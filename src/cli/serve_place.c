@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prepares and cleans up the place of a Redis. Two of them in one directory would ruin each other's data, so the log is
- * locked. Redis inherits this lock with its output, so the lock holds while either of the two lives. Redis takes over
- * the path of its socket without a check, so the check is here.
+ * Prepares and cleans up the place of a Redis. Two of them in one directory would ruin each other's data, so it is
+ * locked, and the log, too: Redis inherits that lock with its output, so it holds while either of the two lives, but
+ * somebody may remove a log. Redis takes over the path of its socket without a check, so the check is here.
  */
 #include "serve_place.h"
 
@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,29 +94,47 @@ static int temporary_directory(const struct call *call, struct place *place)
     return EXIT_FAILED;
 }
 
-/* One that was refused removes the log that it has made, maybe between another one's open and lock: nobody finds what
- * that one has locked. */
-static bool is_there(int log, const char *path)
+/* One that was refused removes the directory that it has made, maybe between another one's open and lock: nobody finds
+ * what that one has locked. */
+static bool is_there(int fd, const char *path)
 {
     struct stat mine, there;
-    return fstat(log, &mine) == 0 && stat(path, &there) == 0 && mine.st_dev == there.st_dev &&
+    return fstat(fd, &mine) == 0 && stat(path, &there) == 0 && mine.st_dev == there.st_dev &&
            mine.st_ino == there.st_ino;
+}
+
+/* -1: not; errno is EWOULDBLOCK if another one has locked it. */
+static int open_locked(const char *path, int how)
+{
+    for (;;) {
+        int fd = open(path, how | O_CLOEXEC, 0600);
+        if (fd < 0)
+            return -1;
+        bool is_locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+        int why = errno;
+        if (is_locked && is_there(fd, path))
+            return fd;
+        close(fd);
+        errno = why;
+        if (!is_locked)
+            return -1;
+    }
+}
+
+static bool lock_directory(struct place *place)
+{
+    place->lock = open_locked(place->dir, O_RDONLY | O_DIRECTORY);
+    return place->lock >= 0;
 }
 
 int serve_place_open_log(const struct call *call, struct place *place)
 {
     char path[PATH_MAX + 16];
     snprintf(path, sizeof path, "%s/redis.log", place->dir);
-    for (bool is_locked = true; is_locked;) {
-        place->log = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-        if (place->log < 0)
-            return cannot_use(call, path);
-        is_locked = flock(place->log, LOCK_EX | LOCK_NB) == 0;
-        if (is_locked && is_there(place->log, path))
-            return EXIT_DONE;
-        close(place->log); /* it is another one's, which may have found the directory new, too */
-        place->log = -1;
-    }
+    if (lock_directory(place) && (place->log = open_locked(path, O_RDWR | O_CREAT | O_APPEND)) >= 0)
+        return EXIT_DONE;
+    if (errno != EWOULDBLOCK)
+        return cannot_use(call, path);
     complain_refusal(call, COMPLAIN_SYSTEM,
                      "'%s' is in use by another `muster serve`; name another directory with --dir", place->dir);
     return EXIT_FAILED;
@@ -155,6 +174,18 @@ int serve_place_check_port(const struct call *call, int port)
     return EXIT_FAILED;
 }
 
+static int refuse_socket(const struct call *call, const char *path, int why)
+{
+    if (why == EADDRINUSE || why == EAGAIN)
+        complain_refusal(call, COMPLAIN_SYSTEM, "the socket '%s' is in use; name another with --socket", path);
+    else
+        complain_refusal(call, COMPLAIN_SYSTEM,
+                         "cannot tell whether the socket '%s' is in use: %s; name another with --socket", path,
+                         strerror(why));
+    return EXIT_FAILED;
+}
+
+/* Free is only one of which it is known that nobody listens: it may be another user's, or no Redis'. */
 static int check_socket(const struct call *call, const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -167,12 +198,26 @@ static int check_socket(const struct call *call, const char *path)
     }
     snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool is_taken = fd >= 0 && (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 || errno == EAGAIN);
+    int why = fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 ? EADDRINUSE : errno;
     if (fd >= 0)
         close(fd);
-    if (is_taken)
-        complain_refusal(call, COMPLAIN_SYSTEM, "the socket '%s' is in use; name another with --socket", path);
-    return is_taken ? EXIT_FAILED : EXIT_DONE;
+    return why == ECONNREFUSED || why == ENOENT ? EXIT_DONE : refuse_socket(call, path, why);
+}
+
+/* Of two that begin at once both would find it free. So there is one name for each, in no directory: it goes with this
+ * process. Containers may call two directories by one name, but their numbers differ. */
+static int hold_socket(const struct call *call, struct place *place, const char *parent, const char *name)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat dir;
+    place->held = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (place->held < 0 || stat(parent, &dir) != 0)
+        return refuse_socket(call, place->socket, errno);
+    snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "muster:%jx:%jx:%.64s", (uintmax_t)dir.st_dev,
+             (uintmax_t)dir.st_ino, name);
+    return bind(place->held, (const struct sockaddr *)&address, sizeof address) == 0
+               ? EXIT_DONE
+               : refuse_socket(call, place->socket, errno);
 }
 
 /* Makes the path absolute, so that it is the same from every directory. Its parent directory must exist. */
@@ -188,8 +233,10 @@ static int set_socket(const struct call *call, struct place *place, const char *
         return EXIT_FAILED;
     }
     int len = snprintf(place->socket, sizeof place->socket, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
-    if (len < PLACE_SOCKET_SIZE)
-        return check_socket(call, place->socket);
+    if (len < PLACE_SOCKET_SIZE) {
+        int code = hold_socket(call, place, real, name);
+        return code ? code : check_socket(call, place->socket);
+    }
     complain_refusal(call, COMPLAIN_SYSTEM,
                      "'%s/%s' is %d bytes too long for a socket; name a shorter one with --socket", real, name,
                      len + 1 - PLACE_SOCKET_SIZE);
@@ -245,11 +292,13 @@ static int remove_one(const char *path, const struct stat *info, int type, struc
     return remove(path);
 }
 
-/* With no more in it than a log without a line, which is this one's. */
-static void remove_if_unused(const struct place *place)
+/* With no more in it than a log without a line, which is this one's. But not if another one begins in it. */
+static void remove_if_unused(struct place *place)
 {
     char path[PATH_MAX + 16];
     struct stat log;
+    if (place->lock < 0 && !lock_directory(place))
+        return;
     snprintf(path, sizeof path, "%s/redis.log", place->dir);
     if (place->log >= 0 && fstat(place->log, &log) == 0 && log.st_size == 0)
         unlink(path);
@@ -262,6 +311,10 @@ void serve_place_close(struct place *place)
         remove_if_unused(place);
     if (place->log >= 0)
         close(place->log);
+    if (place->lock >= 0)
+        close(place->lock);
+    if (place->held >= 0)
+        close(place->held);
     if (place->is_temporary && place->dir[0]) /* needs a descriptor, of which there may have been no more */
         nftw(place->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }

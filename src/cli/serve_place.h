@@ -19,34 +19,36 @@
  *   port    0: no TCP
  *   url     how to reach it: by TCP if it has a port
  *   log     DIR/redis.log, open and locked; -1: not open
+ *   lock    the directory, open and locked; -1: not open
+ *   held    keeps others from beginning at the same socket; -1: nothing does
  *   is_node it is a node of a cluster
  *   is_new  the directory was made for it
  */
 struct place {
     char dir[PATH_MAX], socket[PLACE_SOCKET_SIZE], url[512];
-    int port, log;
+    int port, log, lock, held;
     bool is_temporary, is_node, is_new;
 };
 
-#define PLACE_EMPTY \
-    {               \
-        .log = -1   \
+#define PLACE_EMPTY                       \
+    {                                     \
+        .log = -1, .lock = -1, .held = -1 \
     }
 
 /*
- * Make the directory: a temporary one, or `dir`, or if that is NULL the user's own directory for data. Open and lock
- * the log, and check that port and socket are free. `socket` may be NULL. Returns EXIT_DONE, or another exit code after
- * a line about the error. In either case serve_place_close() must be called.
+ * Make the directory: a temporary one, or `dir`, or if that is NULL the user's own directory for data. Lock it, open and
+ * lock the log, and check that port and socket are free. `socket` may be NULL. Returns EXIT_DONE, or another exit code
+ * after a line about the error. In either case serve_place_close() must be called.
  */
 int serve_place_open(const struct call *call, struct place *place, const char *dir, const char *socket);
 
-/* Parts of it: the directory alone; its log; a port of 127.0.0.1. */
+/* Parts of it: the directory alone; its log, with the locks; a port of 127.0.0.1. */
 int serve_place_open_directory(const struct call *call, struct place *place, const char *dir);
 int serve_place_open_log(const struct call *call, struct place *place);
 int serve_place_check_port(const struct call *call, int port);
 bool serve_place_is_port_free(int port);
 
-/* Remove a temporary directory with all that is in it, and one that was made for nothing. Close the log, which unlocks
+/* Remove a temporary directory with all that is in it, and one that was made for nothing. Close the log, and unlock
  * the directory. */
 void serve_place_close(struct place *place);
 

@@ -237,49 +237,83 @@ void work_log_task(struct work_log *log, struct muster_worker *w, const struct m
 
 /* ---- what others say ---- */
 
-/* Without a log there are still the traces, which somebody has asked for. */
+static bool is_for_programs(const struct work_log *log)
+{
+    return log->form == WORK_LOG_TEXT || log->form == WORK_LOG_JSON;
+}
+
+/* In the plain form as the library would write it. Without a log there are still the traces, which somebody has asked
+ * for. */
 static void on_library_line(enum muster_log_level level, const char *text, void *arg)
 {
     struct work_log *log = arg;
-    if (log->form == WORK_LOG_NONE && level != MUSTER_LOG_DEBUG)
+    char *line;
+    if (level != MUSTER_LOG_DEBUG &&
+        (log->form == WORK_LOG_NONE || (log->form == WORK_LOG_FAILURES && level > MUSTER_LOG_WARN)))
         return;
-    work_log_write(log, &(struct work_line){.level = level, .message = text, .waited_ms = -1, .ran_ms = -1});
+    if (log->form != WORK_LOG_FAILURES) {
+        work_log_write(log, &(struct work_line){.level = level, .message = text, .waited_ms = -1, .ran_ms = -1});
+        return;
+    }
+    if (asprintf(&line, "%s\n", text) < 0)
+        need(NULL);
+    write_text(log, line);
+    free(line);
 }
 
 static void on_complaint(const char *error, const char *text, void *arg)
 {
-    work_log_write(arg, &(struct work_line){
-                            .level = MUSTER_LOG_ERROR, .error = error, .message = text, .waited_ms = -1, .ran_ms = -1});
+    struct work_log *log = arg;
+    if (is_for_programs(log) || !complain_is_json(log->call)) {
+        work_log_write(log,
+                       &(struct work_line){
+                           .level = MUSTER_LOG_ERROR, .error = error, .message = text, .waited_ms = -1, .ran_ms = -1});
+        return;
+    }
+    char *line = complain_json(error, text);
+    write_text(log, line);
+    free(line);
 }
 
-/* In the plain form the library writes its lines itself, traces too. So only the others can go to a file. A FIFO that
- * nobody reads is refused, instead of waiting for somebody. */
+static int open_stderr(void)
+{
+    int fd = out_open_unwaiting(STDERR_FILENO);
+    return fd < 0 ? STDERR_FILENO : fd;
+}
+
+/* A FIFO that nobody reads is refused, instead of waiting for somebody. */
 int work_log_begin(struct work_log *log, const struct call *call, const char *form, const char *file, int patience_ms)
 {
     *log = (struct work_log){
         .call = call, .form = (enum work_log_form)find_form(form), .fd = STDERR_FILENO, .patience_ms = patience_ms};
-    const bool is_for_programs = log->form == WORK_LOG_TEXT || log->form == WORK_LOG_JSON;
     log->is_file = file != NULL;
-    if (file && !is_for_programs)
+    if (file && !is_for_programs(log))
         return complain_usage(call, "--log-file is for --log text and --log json");
     if (file && (log->fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666)) < 0)
         return complain_usage(call, "--log-file: '%s' cannot be opened: %s", file, strerror(errno));
-    if (!file && (log->fd = out_open_unwaiting(STDERR_FILENO)) < 0)
-        log->fd = STDERR_FILENO;
-    if (log->form != WORK_LOG_FAILURES)
-        muster_log_set(on_library_line, log);
-    if (is_for_programs)
-        complain_to(on_complaint, log);
+    if (!file)
+        log->fd = open_stderr();
+    muster_log_set(on_library_line, log);
+    complain_to(on_complaint, log);
     return EXIT_DONE;
+}
+
+static void close_fd(const struct work_log *log)
+{
+    if (log->fd != STDERR_FILENO)
+        close(log->fd);
 }
 
 void work_log_end(struct work_log *log)
 {
+    const uint64_t left_out = log->is_file ? log->left_out : 0;
+    close_fd(log);
+    if (left_out > 0) {
+        *log = (struct work_log){
+            .call = log->call, .form = WORK_LOG_FAILURES, .fd = open_stderr(), .patience_ms = log->patience_ms};
+        complain(log->call, "--log-file: the last lines, %" PRIu64 ", could not be written", left_out);
+        close_fd(log);
+    }
     muster_log_set(NULL, NULL);
     complain_to(NULL, NULL);
-    if (log->fd == STDERR_FILENO)
-        return;
-    if (log->left_out > 0 && log->is_file)
-        complain(log->call, "--log-file: the last lines, %" PRIu64 ", could not be written", log->left_out);
-    close(log->fd);
 }

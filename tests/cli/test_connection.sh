@@ -43,6 +43,16 @@ tr '\0' '\n' <"/proc/${pids[worker]}/cmdline" >>"$tmp/seen"
 ! grep -qF "$secret" "$tmp/seen" || fail 'the password can be seen from outside'
 end worker TERM 0
 ! grep -qF s3cret "$tmp/worker.err" || fail 'the password is in a message'
+# A pipe has it once, for all that the verb connects with.
+start listener env MUSTER_PASSWORD_FILE=<(echo "$secret") "$checked" listen mail
+wait_for eval 'says listener listens || has_ended listener'
+end listener TERM 0
+start web env MUSTER_PASSWORD_FILE=<(echo "$secret") "$checked" web --listen 127.0.0.1:0
+wait_for eval 'says web "listens at" || has_ended web'
+is_well() { "${web_ask[@]}" /healthz | grep -q '"state":"well"' && "${web_ask[@]}" /api/queues | grep -q '"mail"'; }
+web_ask=(python3 "$(dirname "$0")/web_ask.py" "$(grep -oE '[0-9]+/$' "$tmp/web.err" | tr -d /)" GET)
+wait_for is_well
+end web TERM 0
 
 # ---- 2
 # refuses FILE WORDS

@@ -68,11 +68,38 @@ if command -v python3 >out; then
     check_exit 1 "$MUSTER" serve --socket full.sock --dir other
     check_err "the socket '$tmp/full.sock' is in use; name another with --socket"
 fi
-check_exit 1 "$MUSTER" serve --socket there.sock --dir data
-check_err "'$tmp/data' is in use by another"
-[[ ! -e there.sock ]]
+# also if somebody has tidied up its log
+for log in there gone; do
+    [[ $log == there ]] || rm data/redis.log
+    start "log-$log" "$MUSTER" serve --socket there.sock --dir data
+    wait_for eval "says log-$log 'Redis runs' || has_ended log-$log"
+    check_end "log-$log" 1
+    says "log-$log" "'$tmp/data' is in use by another" || fail "it said: $(cat "log-$log.err")"
+    [[ ! -e there.sock ]]
+done
 check_exit 0 env MUSTER_URL="$url" "$MUSTER" peek q
 end serve TERM 0
+start unlocked env ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD="$MUSTER_BUILD/tests/libheld_lock.so" \
+    MUSTER_TEST_NO_LOCKS=1 "$MUSTER" serve --socket there.sock --dir data
+check_end unlocked 1
+says unlocked 'No locks available' || fail "it said: $(cat unlocked.err)"
+# Nobody can tell whether somebody listens there, or it is no Redis: its socket stays.
+if command -v python3 >out; then
+    start owner "$(command -v /usr/bin/python3 || command -v python3)" -c 'import socket, sys, time
+owner = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+owner.bind(sys.argv[1])
+print("bound", flush=True)
+while True:
+    time.sleep(1000)' "$tmp/letters.sock"
+    wait_for grep -q bound owner.out
+    start letters "$MUSTER" serve --socket letters.sock --dir other
+    wait_for eval "says letters 'Redis runs' || has_ended letters"
+    check_end letters 1
+    says letters "cannot tell whether the socket '$tmp/letters.sock' is in use: Protocol wrong type" ||
+        fail "it said: $(cat letters.err)"
+    [[ ! -e other ]] || fail "left behind: $(find other)"
+    end owner KILL 137
+fi
 : >file
 check_exit 1 "$MUSTER" serve --socket file --dir data
 check_err "'$tmp/file' exists and is not a socket"
@@ -125,6 +152,19 @@ mkdir late # by somebody else
 wait_for eval "says held 'Redis runs' || has_ended held"
 [[ -s late/redis.log ]] || fail "it has locked a log that is gone: $(cat held.err)"
 end held TERM 0
+# Of two that begin at once with one socket, one runs: the other one's Redis would take it over.
+mkdir slow
+printf '#!/bin/sh\n: <"%s"\nexec "%s" "$@"\n' "$tmp/fifo" "$(command -v redis-server)" >slow/redis-server
+chmod +x slow/redis-server
+start slow env PATH="$tmp/slow:$PATH" "$MUSTER" serve --dir slowly --socket one.sock
+wait_for pgrep -P "${pids[slow]}" -x redis-server >out
+start quick "$MUSTER" serve --dir quickly --socket ./one.sock
+wait_for eval "says quick 'Redis runs' || has_ended quick"
+check_end quick 1
+says quick "the socket '$tmp/one.sock' is in use" || fail "it said: $(cat quick.err)"
+: >fifo
+wait_for eval "says slow 'Redis runs' || has_ended slow"
+end slow TERM 0
 # Each number of descriptors that is too small in another place.
 for n in {3..12}; do
     (ulimit -n "$n" && exec "$MUSTER" serve --temporary) </dev/null >>lacking 2>&1 || true

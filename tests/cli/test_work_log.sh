@@ -9,7 +9,7 @@
 #     such lines, too. A job without a retry left has failed
 #  3. --log text: the same with time and level; --log none: only why the worker ends
 #  4. nothing that a task or a message holds controls a terminal, or breaks a line
-#  5. a reader that has stopped reading costs no heartbeat; what it did not read is told
+#  5. a reader that has stopped reading costs no heartbeat, and holds up no end; what it did not read is told
 #  7. --log-file has these lines alone, appended; standard error has what the commands write there, and how many lines a
 #     full disk has cost
 #  6. a Redis that may drop keys is told of once, as a warning; without the right to ask, nothing is said
@@ -158,6 +158,32 @@ check_end slow 0
 ! grep -q '"event":"lost"\|"event":"doubt"' "$tmp/read" || fail "it lost its way: $(grep -v ended "$tmp/read")"
 python3 -c 'import json, sys
 for line in open(sys.argv[1]): json.loads(line)' "$tmp/read" || fail 'a line is cut'
+# Nobody reads at all: neither what the library says nor the reason for the end waits for somebody.
+mkfifo "$tmp/full"
+exec {unread}<>"$tmp/full"
+! dd if=/dev/zero of="$tmp/full" bs=1 oflag=nonblock 2>"$tmp/said" || fail 'it is not full'
+# unread NAME ARGUMENT...: a worker whose standard error nobody reads
+unread() {
+    setpriv --pdeathsig KILL "$checked" work "${@:2}" 2>"$tmp/full" >"$tmp/out" {messages}>&- {unread}<&- {reader}<&- &
+    pids[$1]=$!
+}
+for form in failures none; do
+    unread "$form" "$form" --id "$form" --ttl 600ms --log "$form" -- true
+    wait_for redis_is 1 EXISTS "muster:alive:$form"
+    "$MUSTER" batch open "$form" --ttl 1s >"$tmp/said"
+    "$MUSTER" put nobody x --batch "$form" >"$tmp/said"
+    is_closed() { "$MUSTER" batch "$form" --json | grep -q '"closed_by":"ttl"'; }
+    wait_for is_closed
+    "$MUSTER" enqueue "$form" x >"$tmp/said"
+    wait_for is_quiet "$form"
+    kill -TERM "${pids[$form]}"
+    check_end "$form" 0
+done
+for more in '' --json '--log none' '--log text' '--log json'; do
+    # shellcheck disable=SC2086 # words
+    unread lost q --print --url "unix://$tmp/nobody" --ttl 100ms --timeout 200ms $more
+    check_end lost 124
+done
 
 # ---- 6
 redis CONFIG SET maxmemory-policy allkeys-lru >"$tmp/said"
