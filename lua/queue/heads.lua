@@ -35,11 +35,13 @@ local function cut(answer)
   return answer
 end
 
--- Leaves out what does not fit, at the end, and returns how much that is. With scores each member goes with its own.
+-- Leaves out what does not fit, at the end, and returns how much that is. With scores each member goes with its own. It
+-- counts as cut() does: a member that stays here and did not fit there would have lost its beginning.
 local function shorten(answer, has_scores)
   local before, i, step = used, 1, has_scores and 2 or 1
   while answer[i] and (used == 0 or (fits(answer[i]) and used < room)) do
-    used, i = used + math.min(#answer[i], most), i + step
+    used = used + math.min(#answer[i], most) + (has_scores and #answer[i + 1] or 0)
+    i = i + step
   end
   used = before
   local left_out = #answer - i + 1

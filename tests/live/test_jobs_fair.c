@@ -215,6 +215,27 @@ static void a_job_gets_another_key_or_priority(void **state)
     assert_clean_line(s, "a1 a4 a2 a3 b1 b2 ");
 }
 
+/* Else whoever says the same again and again would keep a job from ever being the next one. */
+static void a_job_that_gets_what_it_has_keeps_its_turn(void **state)
+{
+    struct scene *s = *state;
+    set(s, "fair", 1);
+    put_all(s, "a1 b1 c1 -1");
+    put(s, "d1", "d", 3);
+    put(s, "e1", "e", 3);
+    const char line[] = "a1 b1 c1 -1 d1 e1 ";
+    for (int i = 0; i < 2; i++) {
+        assert_ok(muster_job_change(s->client, "a1", JOB_CHANGE(.key = "a")));
+        assert_clean_line(s, line);
+        assert_ok(muster_job_change(s->client, "a1", JOB_CHANGE(.priority = MUSTER_ZERO)));
+        assert_clean_line(s, line);
+        assert_ok(muster_job_change(s->client, "d1", JOB_CHANGE(.priority = 3, .key = "d")));
+        assert_clean_line(s, line);
+        job_put(s, "q", JOB_SPEC(.id = "a1", .key = "a", .priority = MUSTER_ZERO, .replace = 1));
+        assert_clean_line(s, line);
+    }
+}
+
 static void a_job_is_moved_replaced_and_cancelled(void **state)
 {
     struct scene *s = *state;
@@ -447,6 +468,7 @@ int main(int argc, char **argv)
         live_test(what_becomes_due_waits_for_a_turn),
         live_test(what_is_let_go_waits_for_a_turn),
         live_test(a_job_gets_another_key_or_priority),
+        live_test(a_job_that_gets_what_it_has_keeps_its_turn),
         live_test(a_job_is_moved_replaced_and_cancelled),
         live_test(many_that_are_put_in_one_call_take_turns),
         live_test(what_is_held_takes_no_turn),

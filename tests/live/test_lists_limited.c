@@ -286,6 +286,58 @@ static void what_is_many_together_is_read_in_more_answers(void **state)
     assert_int_equal(groups, N_GROUPS);
 }
 
+/* ---- what fills an answer ---- */
+
+/* As many bytes as the script sends in one answer, with the times that stand beside them or without. */
+#define ROOM ((size_t)256 * 1024)
+#define N_DELAYED 8 /* as many as are asked for at once */
+#define N_FAILED 4
+#define STEP 8
+#define AROUND 160
+
+static int count_delayed(const struct muster_delayed_task *t, void *n)
+{
+    *(int *)n += t->len == t->whole_len;
+    return 0;
+}
+
+static int count_failure(const struct muster_failure *f, void *n)
+{
+    *(int *)n += f->len == f->whole_len;
+    return 0;
+}
+
+/* `n` members of so many bytes. */
+static void fill(struct scene *s, const char *key, size_t n, const char *head, size_t len)
+{
+    static char member[ROOM];
+    raw_do(s->server->redis, "DEL %s:%s", s->prefix, key);
+    for (size_t i = 0; i < n; i++) {
+        memset(member, 'a', len);
+        member[len] = '\0';
+        int head_len = snprintf(member, len, "%011zu:%s", i, head);
+        member[head_len] = 'a';
+        raw_do(s->server->redis, "ZADD %s:%s 170000000000000%d %s", s->prefix, key, (int)i, member);
+    }
+}
+
+static void what_just_fills_an_answer_is_shown_whole(void **state)
+{
+    struct scene *s = *state;
+    for (size_t less = 0; less < AROUND; less += STEP) {
+        int n = 0;
+        fill(s, "delayed:q", N_DELAYED, "", (ROOM - less) / N_DELAYED);
+        assert_ok(muster_task_peek_delayed(s->client, "q", 0, 99, count_delayed, &n));
+        assert_int_equal(n, N_DELAYED);
+        n = 0;
+        fill(s, "failed:q", N_FAILED, "1:1:0:wg", (ROOM - less) / N_FAILED);
+        assert_ok(muster_failed_list(
+            s->client, &(struct muster_failed_filter){.size = sizeof(struct muster_failed_filter), .queue = "q"},
+            count_failure, &n));
+        assert_int_equal(n, N_FAILED);
+    }
+}
+
 /* ---- what does not come ---- */
 
 static void what_does_not_come_names_the_limit(void **state)
@@ -361,6 +413,7 @@ int main(int argc, char **argv)
         limited_test(lists_are_read_in_more_answers),
         limited_test(lists_without_scripts_are_read_in_more_answers),
         limited_test(what_is_many_together_is_read_in_more_answers),
+        limited_test(what_just_fills_an_answer_is_shown_whole),
         limited_test(what_does_not_come_names_the_limit),
         limited_test(what_was_not_too_much_is_shown_again),
     };
