@@ -10,6 +10,9 @@
 
 #include "jobs.h"
 #include "live_worker.h"
+#include "proxy.h"
+#include "script_call.h"
+#include "worker/worker.h"
 
 #define HOUR_MS (3600 * 1000)
 #define ENDS_MAX 8
@@ -181,6 +184,101 @@ static void an_end_that_comes_after_the_last_event_is_not_told(void **state)
     }
 }
 
+/* ---- an end that has counted already, because the process' own command was faster ---- */
+
+static struct proxy proxy;
+
+static int begin(void **state)
+{
+    int err = scene_begin(state);
+    struct scene *s = *state;
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    return err;
+}
+
+static int end(void **state)
+{
+    int err = scene_end(state);
+    proxy_stop(&proxy);
+    return err;
+}
+
+struct turn_count {
+    struct muster_worker *worker;
+    uint64_t n;
+};
+
+static uint64_t n_turns(struct muster_worker *w)
+{
+    struct muster_worker_stats stats = {.size = sizeof stats};
+    assert_ok(muster_worker_stats(w, &stats));
+    return stats.turns;
+}
+
+static bool has_sent(void *turns)
+{
+    const struct turn_count *t = turns;
+    return n_turns(t->worker) > t->n;
+}
+
+/* A worker whose own end is under way, and has no answer. */
+static struct live_worker *sender(struct scene *s, int ttl_ms)
+{
+    char token[32];
+    struct live_worker *w = live_worker_idle(s, &(struct worker_spec){.id = "w1",
+                                                                      .url = proxy.url,
+                                                                      .ttl_ms = ttl_ms,
+                                                                      .answer = MUSTER_LATER,
+                                                                      .stubborn = true,
+                                                                      .queues = {{"q", 0}},
+                                                                      .more = {.tell_ended = 1}});
+    scene_enqueue(s, "q", "t");
+    scene_await_starts(s, 1);
+    snprintf(token, sizeof token, "%s", w->held[0]->token_text);
+    struct turn_count turns = {w->worker, n_turns(w->worker)};
+    assert_int_equal(proxy_swallow(&proxy, PROXY_DATA, PROXY_REQUESTS | PROXY_REPLIES), 1);
+    live_worker_end(w, MUSTER_FINISH);
+    wait_on(s->base, has_sent, &turns, SOON_MS);
+    assert_ok(script_does(s, SCRIPT_END, "+w1", "fail", "q", token, "g", "m"));
+    scene_await_events(s, MUSTER_EVENT_ENDED, "w1", 1);
+    return w;
+}
+
+static void assert_told_once(struct scene *s, struct live_worker *w)
+{
+    struct muster_worker_stats stats = {.size = sizeof stats};
+    const struct journal_entry *e = journal_find(s->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_ENDED, "w1", NULL);
+    assert_string_equal(e->text, "failed");
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_ENDED, NULL, NULL), 1);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_UNCOUNTED, NULL, NULL), 0);
+    assert_ok(muster_worker_stats(w->worker, &stats));
+    assert_int_equal(stats.failed, 1);
+    assert_int_equal(stats.uncounted, 0);
+}
+
+static void it_is_not_told_as_lost_with_the_registration(void **state)
+{
+    struct scene *s = *state;
+    struct live_worker *w = sender(s, HOUR_MS);
+    assert_ok(muster_worker_fail(s->client, "w1", NULL));
+    assert_int_equal(proxy_cut(&proxy, PROXY_DATA), 1);
+    scene_await_events(s, MUSTER_EVENT_LOST, "w1", 1);
+    scene_await_events(s, MUSTER_EVENT_STARTED, "w1", 2);
+    assert_told_once(s, w);
+}
+
+static void it_is_not_told_as_lost_with_the_worker(void **state)
+{
+    struct scene *s = *state;
+    struct live_worker *w = sender(s, 3000);
+    proxy_refuse(&proxy);
+    proxy_cut(&proxy, PROXY_BOTH);
+    live_worker_stop(s, w, 0);
+    assert_told_once(s, w);
+}
+
+#define cut_test(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +288,8 @@ int main(int argc, char **argv)
         live_test(a_job_that_was_taken_tells_how_long_it_waited),
         live_test(a_job_that_was_handed_over_tells_its_wait_too),
         live_test(an_end_that_comes_after_the_last_event_is_not_told),
+        cut_test(it_is_not_told_as_lost_with_the_registration),
+        cut_test(it_is_not_told_as_lost_with_the_worker),
     };
     return scene_run(tests, argc, argv);
 }

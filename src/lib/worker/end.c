@@ -132,7 +132,7 @@ static void count_uncounted(struct muster_process *p, int err)
     figures_add(&f->unknown, err == MUSTER_E_CONN);
 }
 
-void end_counted(struct muster_process *p)
+static void count_counted(struct muster_process *p)
 {
     struct worker_figures *f = &p->worker->figures;
     figure_counter *const by_outcome[] = {[MUSTER_FINISH] = &f->finished,
@@ -141,6 +141,11 @@ void end_counted(struct muster_process *p)
                                           [MUSTER_FAIL] = &f->failed};
     p->is_accounted = true;
     figures_add(by_outcome[p->outcome], 1);
+}
+
+void end_counted(struct muster_process *p)
+{
+    count_counted(p);
     ended_tell(p);
     process_free(p);
 }
@@ -157,9 +162,15 @@ void end_went_back(struct muster_worker *w, const struct served *s)
     }
 }
 
-/* The program does not know a process whose handler never began, and is told nothing after STOPPED. */
+/* The program does not know a process whose handler never began, and is told nothing after STOPPED. What its own command
+ * has ended has counted so, and was told. */
 static void tell_uncounted(struct muster_process *p, int err)
 {
+    if (p->is_ended) {
+        p->outcome = p->ended_as;
+        count_counted(p);
+        return;
+    }
     if (err == MUSTER_E_LOST && p->may_have_counted)
         err = MUSTER_E_CONN; /* it is not the owner any more, maybe because its end has counted */
     if (!p->has_begun)
