@@ -347,6 +347,34 @@ static void what_the_system_lacks_costs_a_job_nothing(void **state)
     scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", 1);
 }
 
+static bool has_begun_thrice(void *worker)
+{
+    struct muster_worker_stats stats = {.size = sizeof stats};
+    assert_ok(muster_worker_stats(worker, &stats));
+    return stats.started >= 3;
+}
+
+/* It is known only to the child that it cannot become its program. */
+static void a_program_that_somebody_writes_costs_a_job_nothing(void **state)
+{
+    struct scene *s = *state;
+    static const char program[] = "#!/bin/sh\n";
+    char path[200];
+    const char *const argv[] = {path, NULL};
+    const struct muster_command command = {.size = sizeof command, .argv = argv};
+    struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = "w1", .ttl_ms = 600});
+    snprintf(path, sizeof path, "%s/program", s->server->dir);
+    int writer = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0700);
+    assert_int_equal(write(writer, program, sizeof program - 1), sizeof program - 1);
+    assert_ok(muster_worker_serve_command(w->worker, "q", &command));
+    job_put(s, "q", "a", "retries", "0");
+    wait_on(s->base, has_begun_thrice, w->worker, SOON_MS);
+    assert_int_equal(close(writer), 0);
+    job_await(s, "a", "state", "complete");
+    job_assert(s, "a", "retried", "");
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_REFUSED, NULL, NULL), 1);
+}
+
 /* ---- several, and their end ---- */
 
 static void hands_run_commands_side_by_side(void **state)
@@ -418,6 +446,7 @@ int main(int argc, char **argv)
         live_test(a_job_whose_command_never_succeeds_has_used_up_its_retries),
         live_test(exit_75_retries_a_job_after_its_own_backoff),
         live_test(what_the_system_lacks_costs_a_job_nothing),
+        live_test(a_program_that_somebody_writes_costs_a_job_nothing),
         live_test(hands_run_commands_side_by_side),
         live_test(a_signal_that_comes_before_the_command_ends_it),
     };

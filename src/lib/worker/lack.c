@@ -30,9 +30,16 @@ bool lack_is_on(const struct muster_worker *w)
     return w->lack.is_on;
 }
 
-void lack_is_over(struct muster_worker *w)
+bool lack_is_over(struct muster_worker *w)
 {
+    bool was_told = w->lack.was_told;
     w->lack.was_told = false;
+    return was_told;
+}
+
+void lack_goes_on(struct muster_worker *w)
+{
+    w->lack.was_told = true;
 }
 
 static void on_pause_over(evutil_socket_t fd, short what, void *arg)

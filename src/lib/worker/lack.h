@@ -25,7 +25,9 @@ void lack_stop(struct muster_worker *w);
 /* A command of this queue could not begin; `text` says what the system lacks. */
 void lack_begin(struct muster_worker *w, const struct served *s, const char *text);
 bool lack_is_on(const struct muster_worker *w);
-/* A command has begun. */
-void lack_is_over(struct muster_worker *w);
+/* A command has begun, as far as anybody knows. True: something was lacking before that. */
+bool lack_is_over(struct muster_worker *w);
+/* It has not: it lacked something itself, when it was to become its program. */
+void lack_goes_on(struct muster_worker *w);
 
 #endif
