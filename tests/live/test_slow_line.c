@@ -114,6 +114,54 @@ static void a_result_that_somebody_in_between_holds_arrives(void **state)
     assert_lived(s);
 }
 
+#define PIECE ((size_t)32 * 1024)
+
+/* Each is small. */
+static enum muster_outcome hand_on_in_pieces(struct muster_process *p, void *arg)
+{
+    struct live_worker *w = arg;
+    const struct muster_job_spec spec = {.size = sizeof spec, .data = {large, PIECE}};
+    journal_process(w->journal, JOURNAL_START, 0, p);
+    for (size_t i = 0; i < LARGE / PIECE; i++)
+        assert_ok(muster_worker_put(w->worker, "next", &spec, NULL, NULL));
+    return MUSTER_FINISH;
+}
+
+static void much_that_is_small_arrives(void **state)
+{
+    struct scene *s = *state;
+    workers(s, hand_on_in_pieces);
+    proxy_pace_requests(&proxy, PROXY_DATA, DRIP, DRIP_MS, PROXY_WAIT);
+    job_put(s, "q", "a", "data", "small");
+    job_await(s, "a", "state", "complete");
+    assert_nothing_happened_to(s);
+}
+
+struct beats {
+    const struct muster_worker *worker;
+    uint64_t n;
+};
+
+static bool have_beaten(void *beats)
+{
+    const struct beats *b = beats;
+    return b->worker->heartbeat.count >= b->n;
+}
+
+/* The heartbeat's answer is late, and its echo later. */
+static void an_echo_that_is_late_breaks_nothing(void **state)
+{
+    struct scene *s = *state;
+    struct live_worker *w = workers(s, finish_with_large);
+    proxy_pace(&proxy, PROXY_SUBSCRIPTION, DRIP, slow_ms(100));
+    proxy_pace_requests(&proxy, PROXY_DATA, DRIP, DRIP_MS, PROXY_WAIT);
+    job_put(s, "q", "a", "data", "small");
+    job_await(s, "a", "state", "complete");
+    struct beats beats = {w->worker, w->worker->heartbeat.count + 2};
+    wait_on(s->base, have_beaten, &beats, SOON_MS);
+    assert_nothing_happened_to(s);
+}
+
 static void a_task_that_takes_longer_than_a_ttl_comes(void **state)
 {
     struct scene *s = *state;
@@ -123,6 +171,27 @@ static void a_task_that_takes_longer_than_a_ttl_comes(void **state)
     scene_await_starts(s, 1);
     scene_await_idle(s, "q", "w1");
     assert_nothing_happened_to(s);
+}
+
+static bool is_hasty(void *worker)
+{
+    const struct muster_worker *w = worker;
+    return w->heartbeat.interval_ms < w->ttl_ms / 6;
+}
+
+/* So little comes between two heartbeats of the shortest ttl here that it is large only in sum. */
+static void a_task_comes_beside_a_peer_of_a_shorter_ttl(void **state)
+{
+    struct scene *s = *state;
+    struct live_worker *w = workers(s, finish);
+    live_worker_idle(s, &(struct worker_spec){.id = "hasty", .ttl_ms = TTL_MS / 4, .queues = {{"other", 0}}});
+    wait_on(s->base, is_hasty, w->worker, SOON_MS);
+    proxy_pace(&proxy, PROXY_DATA, DRIP / 2, DRIP_MS);
+    assert_ok(muster_task_enqueue(s->client, "q", large, LARGE / 2, NULL));
+    scene_await_starts(s, 1);
+    scene_await_idle(s, "q", "w1");
+    assert_null(journal_find(s->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_LOST, "w1", NULL));
+    assert_null(journal_find(s->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_DOUBT, "w1", NULL));
 }
 
 /* What a link calls silence, as long as nothing large was silent before. */
@@ -212,6 +281,9 @@ int main(int argc, char **argv)
         slow_test(a_task_that_takes_longer_than_a_ttl_comes),
         slow_test(a_task_of_which_too_little_comes_at_a_time_comes),
         slow_test(a_worker_whose_first_script_takes_longer_than_the_silence_begins),
+        slow_test(much_that_is_small_arrives),
+        slow_test(an_echo_that_is_late_breaks_nothing),
+        slow_test(a_task_comes_beside_a_peer_of_a_shorter_ttl),
         slow_test(a_worker_that_ends_after_its_last_task_sends_its_result),
         slow_test(a_worker_that_ends_after_its_last_task_sends_its_result_again),
         slow_test(a_worker_that_ends_after_its_last_task_hands_on_what_that_has_made),

@@ -161,7 +161,7 @@ int link_subscribe(struct link *l, enum wire_channels channels, const char *chan
  * once, E_CONN, and from then on messages of channels that were ended go on until the next break. */
 int link_unsubscribe(struct link *l, const char *channel);
 /* Is something on its way that takes long, so that what is asked behind it is late? A large request has no answer
- * yet, or of an answer a part has come. */
+ * yet, or requests that are large together, or of an answer a part has come. */
 bool link_is_busy(const struct link *l);
 /* Ask for a sign of life, if none is waited for: without one the link breaks. That there is one is enough. */
 void link_ping(struct link *l);

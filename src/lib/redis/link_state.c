@@ -80,7 +80,8 @@ void link_note_sign(struct link *l)
 
 bool link_is_busy(const struct link *l)
 {
-    return link_is_up(l) && (l->large_bytes > 0 || wire_progress(l->wire)->begun > 0);
+    return link_is_up(l) &&
+           (l->large_bytes > 0 || l->outstanding_bytes >= COMMAND_LARGE || wire_progress(l->wire)->begun > 0);
 }
 
 /* A tunnel or a proxy may hold more of a large request than shows here; over a very slow line too little of an answer

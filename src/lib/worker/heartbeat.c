@@ -11,8 +11,8 @@
  * one. Either way it reads back, which also puts Redis' count right if that is what is wrong. The answer and the echo
  * come on two connections, in any order; what was confirmed as ended in between counts as known.
  *
- * If no echo comes until the next heartbeat, and nothing else on the subscription either, the subscription is open but
- * dead: it is made again.
+ * If no echo comes until the next heartbeat, half an interval later at least, and nothing else on the subscription either,
+ * the subscription is open but dead: it is made again.
  */
 #include "worker/heartbeat.h"
 
@@ -89,10 +89,12 @@ static void note_confirmed(struct muster_worker *w, uint64_t token, uint64_t hel
     tell_accepted(w, REQUEST_HEARTBEAT);
     fence_confirm(w, w->heartbeat.sent_ms);
     risk_look(w);
-    w->heartbeat.echo = (struct echo_wait){.waits = true, .token = token, .held = held};
+    struct echo_wait *echo = &w->heartbeat.echo;
+    *echo = (struct echo_wait){
+        .waits = true, .token = token, .held = held, .since_ms = echo->waits ? echo->since_ms : clock_ms()};
     w->heartbeat.must_ask_again =
         !connection_counted(w, w->heartbeat.subscription, n_ears) && pair_should_ask(&w->connection.pair);
-    w->heartbeat.echo.waits = !w->heartbeat.must_ask_again; /* it may have been published before the subscription */
+    echo->waits = !w->heartbeat.must_ask_again; /* it may have been published before the subscription */
 }
 
 void heartbeat_set_interval(struct muster_worker *w, int64_t interval_ms)
@@ -235,10 +237,13 @@ void heartbeat_apply_probe(struct muster_worker *w, enum probe_result result)
     set_next(w);
 }
 
-/* The last echo never came, and nothing else did. */
+/* The last echo never came, and nothing else did. If the answer has just come, because it was late, the echo may still be on
+ * its way. */
 static bool is_subscription_silent(const struct muster_worker *w)
 {
-    return w->connection.is_subscribed && w->heartbeat.echo.waits && w->wake.last_message_ms < w->heartbeat.sent_ms;
+    const struct heartbeat *h = &w->heartbeat;
+    return w->connection.is_subscribed && h->echo.waits && w->wake.last_message_ms < h->sent_ms &&
+           clock_ms() - h->echo.since_ms >= h->interval_ms / 2;
 }
 
 void heartbeat_now(struct muster_worker *w)

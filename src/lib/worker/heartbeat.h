@@ -21,6 +21,7 @@ struct echo_wait {
     uint64_t token;       /* the last token, by the answer */
     uint64_t held;        /* how many processes Redis says the worker holds, by the answer */
     uint64_t ended_since; /* processes up to `token` whose end was confirmed after the answer */
+    int64_t since_ms;     /* when that was answered, or an earlier one whose echo did not come either */
 };
 
 struct heartbeat {
