@@ -11,6 +11,7 @@
 #include "protocol/script.h"
 #include "proxy.h"
 #include "slow.h"
+#include "worker/worker.h"
 
 #define LARGE ((size_t)5 * 1024 * 1024)
 #define TTL_MS slow_ms(2000)
@@ -57,11 +58,12 @@ static enum muster_outcome finish(struct muster_process *p, void *arg)
 }
 
 /* The one behind the line, and a peer that is not. */
-static void workers(struct scene *s, muster_handler_fn *handler)
+static struct live_worker *workers(struct scene *s, muster_handler_fn *handler)
 {
     live_worker_idle(s, &(struct worker_spec){.id = "peer", .ttl_ms = TTL_MS, .queues = {{"other", 0}}});
-    live_worker_idle(s, &(struct worker_spec){
-                            .id = "w1", .url = proxy.url, .ttl_ms = TTL_MS, .queues = {{"q", 0}}, .handler = handler});
+    return live_worker_idle(
+        s, &(struct worker_spec){
+               .id = "w1", .url = proxy.url, .ttl_ms = TTL_MS, .queues = {{"q", 0}}, .handler = handler});
 }
 
 static void assert_no_event(struct scene *s, enum muster_event_type type)
