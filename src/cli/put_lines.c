@@ -157,11 +157,11 @@ static int report_too_big(const struct lines *l, const struct batch *b, size_t f
 
 static int put_batch(struct lines *l, struct batch *b);
 
-/* Together they are more than Redis takes. */
-static int put_one_by_one(struct lines *l, const struct batch *b)
+/* Together they are more than Redis takes. Those before `from` are put. */
+static int put_one_by_one(struct lines *l, const struct batch *b, size_t from)
 {
     int code = EXIT_DONE;
-    for (size_t i = 0; i < b->n && !code; i++) {
+    for (size_t i = from; i < b->n && !code; i++) {
         struct batch one = {.jobs = b->jobs + i, .specs = b->specs + i, .lines = b->lines + i, .n = 1, .ids = b->ids};
         code = put_batch(l, &one);
     }
@@ -181,7 +181,7 @@ static int put_batch(struct lines *l, struct batch *b)
     l->unconfirmed += err == MUSTER_E_UNCONFIRMED ? put : 0;
     progress_show_part("jobs put", l->put, input_part(&l->in));
     if (err == MUSTER_E_TOO_BIG && refused == 0 && b->n > 1 && !l->options.request_id)
-        return put_one_by_one(l, b);
+        return put_one_by_one(l, b, put);
     if (err == MUSTER_E_TOO_BIG && refused == 0 && put < b->n)
         return report_too_big(l, b, put);
     if (refused > 0)
