@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/time.h>
 
+#include "checked.h"
 #include "damage.h"
 #include "script_call.h"
 
@@ -333,6 +334,23 @@ static void a_count_at_its_end_stops_nothing_halfway(void **state)
     acting_forget(&w);
 }
 
+/* Its heartbeat is refused, so a check must not leave it as it is: it begins a new life. */
+static void a_record_with_a_ttl_that_cannot_be_is_put_right(void **state)
+{
+    static const char *const ttls[] = {"5", "999999999"};
+    struct scene *s = *state;
+    for (size_t i = 0; i < N_OF(ttls); i++) {
+        struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1};
+        acting_start(&w, s);
+        raw_do(s->server->redis, "HSET %s:worker:w ttl %s", s->prefix, ttls[i]);
+        assert_err(acting_heartbeat(&w), MUSTER_E_REDIS);
+        checked_repair(s);
+        checked_assert_clean(s);
+        assert_err(acting_heartbeat(&w), MUSTER_E_GONE);
+        acting_forget(&w);
+    }
+}
+
 static void stops(struct acting_worker *w)
 {
     assert_ok(acting_stop(w));
@@ -405,6 +423,7 @@ int main(int argc, char **argv)
         live_test(the_job_of_another_process_is_never_too_large),
         live_test(a_number_of_hands_that_is_none_stops_no_hand_over),
         live_test(a_count_at_its_end_stops_nothing_halfway),
+        live_test(a_record_with_a_ttl_that_cannot_be_is_put_right),
         live_test(a_first_take_that_is_no_number_loses_nothing),
     };
     return scene_run(tests, argc, argv);
