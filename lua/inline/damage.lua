@@ -1,6 +1,6 @@
 --[[
-  Whether a key is damaged. Reads `answer`, a command's. Sets `is_damage`: it is the error of a key of the wrong type, or
-  of a counter that is no number, or the largest that there is. Raises any other error, as the caller's key is not
+  Whether a key is damaged. Reads `answer`, a command's. Sets `is_damage`: it is the error of a key of the wrong type,
+  or of a counter that is no number, or the largest that there is. Raises any other error, as the caller's key is not
   damaged then: denied, or Redis is full.
 ]]
 local is_damage = type(answer) == 'table' and answer.err and true

@@ -351,6 +351,36 @@ static void a_record_with_a_ttl_that_cannot_be_is_put_right(void **state)
     }
 }
 
+static int64_t jobs_left(struct scene *s)
+{
+    return raw_int(s->server->redis,
+                   "EVAL %s 1 %s:", "return #redis.call('SCAN', 0, 'MATCH', KEYS[1] .. 'job:*', 'COUNT', 100000)[2]",
+                   s->prefix);
+}
+
+/* They are cancelled for everybody, and their records go in steps; a step that meets a damaged queue does not bring them
+ * back. */
+static void what_is_cancelled_in_steps_stays_cancelled(void **state)
+{
+    enum { JOBS = 500 };
+    struct scene *s = *state;
+    char id[16];
+    put(s, "first", "data", "d");
+    for (int i = 0; i < JOBS; i++) {
+        snprintf(id, sizeof id, "job%d", i);
+        assert_ok(script_does(s, SCRIPT_PUT, "other", "", id, "after", "first"));
+    }
+    assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "1", "first"), 0, JOBS + 1, 0, JOBS);
+    damage_plant(s, "call('SET', P .. 'waiting:other', 'x')");
+    for (int i = 0; i < 3; i++)
+        assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "2", "first", "q"), 0, 0, 0, JOBS);
+    damage_plant(s, "call('DEL', P .. 'waiting:other')");
+    assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "2", "first", "q"), 0, 0, 0, JOBS - 400);
+    assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "2", "first", "q"), 0, 0, 0, 0);
+    assert_int_equal(jobs_left(s), 0);
+    checked_assert_clean(s);
+}
+
 static void stops(struct acting_worker *w)
 {
     assert_ok(acting_stop(w));
@@ -424,6 +454,7 @@ int main(int argc, char **argv)
         live_test(a_number_of_hands_that_is_none_stops_no_hand_over),
         live_test(a_count_at_its_end_stops_nothing_halfway),
         live_test(a_record_with_a_ttl_that_cannot_be_is_put_right),
+        live_test(what_is_cancelled_in_steps_stays_cancelled),
         live_test(a_first_take_that_is_no_number_loses_nothing),
     };
     return scene_run(tests, argc, argv);
