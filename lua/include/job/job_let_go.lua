@@ -123,8 +123,8 @@ act[GONE] = function(P, id, on)
   try('ZREM', P .. 'dependents:' .. on, id)
 end
 
--- All that wait for it are on the same list. A job of another place is a new one of that id. True: a damaged key forbids
--- it, and it stays on the list: without that it would be there again for everybody, and run once the key is mended.
+-- All that wait for it are on the same list. A job of another place is a new one of that id. True: a damaged key
+-- forbids it, and it stays on the list: without that it would be there again, and run once the key is mended.
 act[CANCELLING] = function(P, id, _, place)
   local job = Jobs.read_head(P, id)
   if not job or not (job.state == 'depends' or job.state == 'failed') or token_number(job.place) ~= place then
