@@ -83,12 +83,13 @@ local function take_back(job)
   return 'it waits again, where it did'
 end
 
--- What its score in the index should be; nil where the score does not matter.
+-- What its score in the index should be; nil where the score does not matter, or where its record says none.
 local function meant_score(job)
   if job.state == 'waiting' or job.state == 'held' then
-    return tonumber(job.priority) or 0
+    return Jobs.number(job, 'priority')
   elseif job.state == 'scheduled' or job.state == 'recurring' then
-    return tonumber(job.due)
+    local due = Jobs.number(job, 'due')
+    return due ~= 0 and due or nil
   end
 end
 
@@ -98,6 +99,9 @@ local function enter_index(job, index, score)
   try('ZADD', P .. 'names', 'NX', now_ms(), job.queue)
   if job.state ~= 'running' then
     redis.call('HDEL', P .. 'job:' .. job.id, 'worker', 'token')
+  end
+  if job.priority and tonumber(job.priority) ~= Jobs.number(job, 'priority') then -- it is none: 0 counts
+    redis.call('HDEL', P .. 'job:' .. job.id, 'priority')
   end
   if not job.round then -- or it is none
     redis.call('HDEL', P .. 'job:' .. job.id, 'round')
@@ -128,15 +132,15 @@ local function look_at_index(job)
     or meant and meant ~= score and 'is in ' .. index .. ' with another score than it says'
   if what then
     note_find(check, P .. 'job:' .. job.id, what, function()
-      enter_index(job, index, meant or score or now_ms())
+      local at = score and math.abs(score) < 2 ^ 53 and score
+      enter_index(job, index, meant or at or now_ms())
       return 'put it right'
     end)
   end
 end
 
 local function is_on_failed_list(job)
-  local entry = tonumber(job.entry)
-  local at = entry and string.format('%.0f', entry)
+  local at = string.match(job.entry or '', '^%d+$')
   local members = at and try('ZRANGEBYSCORE', P .. 'failed:' .. job.queue, at, at) or {}
   if not try('ZCARD', P .. 'failed:' .. job.queue) then
     return true -- nobody knows
@@ -166,7 +170,7 @@ end
 -- Ticks that are not known, or are damaged, are computed by the timer's keeper: it is to be asked to.
 local function look_at_ticks(job)
   local key, first = P .. 'job:' .. job.id, string.match(job.ticks or '', '^%d+')
-  if not tonumber(job.last) then
+  if not whole(job.last) then
     note_find(check, key, 'does not say up to when the ticks of its schedule are dealt with', function()
       redis.call('HSET', key, 'last', string.format('%.0f', now_ms()))
       return 'they are, up to now'
@@ -251,7 +255,7 @@ local function look_at_lists(job)
     function()
       local put = redis.call('HGET', P .. 'job:' .. job.id, 'put')
       for _, tag in ipairs(missing) do
-        redis.call('ZADD', P .. 'tag:' .. tag, tonumber(put or nil) or now_ms(), job.id)
+        redis.call('ZADD', P .. 'tag:' .. tag, whole(put) or now_ms(), job.id)
         try('ZINCRBY', P .. 'tags', 1, tag)
       end
       return 'listed it'

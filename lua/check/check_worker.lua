@@ -63,6 +63,9 @@ local function bad_field()
       return field
     end
   end
+  if whole(w.ttl) < TTL_LEAST or whole(w.ttl) > TTL_MOST then
+    return 'ttl' -- each heartbeat is refused
+  end
   if not w.epoch or not drawn_number(w.epoch, highest_drawn(P)) then
     return 'epoch'
   end

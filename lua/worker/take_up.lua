@@ -56,12 +56,11 @@ local function take_up_job(queue, set, token, new, id)
 end
 
 local function take_up_task(queue, set, token, new, task)
-  local firsts = firsts_key(P, worker, queue)
-  local first = try('HGET', firsts, token)
+  local firsts, first = firsts_key(P, worker, queue), read_firsts(P, worker, queue, token)[token]
   if first then
     redis.call('HDEL', firsts, token)
   end
-  try('HSET', firsts, new, first or string.format('%.0f', score_of(token)))
+  try('HSET', firsts, new, string.format('%.0f', first or score_of(token)))
   local entry = redis.call('HGET', P .. 'suspects:' .. queue, token)
   redis.call('HSET', set, new, task)
   if entry then

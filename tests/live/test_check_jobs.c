@@ -118,6 +118,13 @@ static const struct damage damages[] = {
     {"call('HSET', P .. 'job:later', 'due', 'soon')", "job:later "},
     {"call('HSET', P .. 'job:later', 'due', 1)", "job:later "},
     {"call('HDEL', P .. 'job:every', 'due')", "job:every "},
+    {"call('HSET', P .. 'job:later', 'due', 'nan')", "job:later "},
+    {"call('HSET', P .. 'job:every', 'due', 'nan')", "job:every "},
+    {"call('HSET', P .. 'job:wait2', 'priority', 'nan')", "job:wait2 "},
+    {"call('HSET', P .. 'job:wait2', 'priority', 'low')", "job:wait2 "},
+    {"call('HSET', P .. 'job:failed', 'entry', 'nan')", "job:failed failed:bad "},
+    {"call('HSET', P .. 'job:wait', 'put', 'nan') call('ZREM', P .. 'tag:red', 'wait')", "job:wait tags "},
+    {"call('HSET', P .. 'job:cron', 'last', 'nan')", "job:cron "},
     /* a running one in no hands, or in others */
     {"call('HDEL', P .. 'processing:w:q', 'j' .. call('HGET', P .. 'job:run', 'token'))", "job:run worker:w queue:q "},
     {"call('DEL', P .. 'processing:.lease:leased', P .. 'leases:leased')", "job:leased queue:leased "},

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/time.h>
 
+#include "checked.h"
 #include "damage.h"
 #include "script_call.h"
 
@@ -300,6 +301,143 @@ static void a_number_of_hands_that_is_none_stops_no_hand_over(void **state)
         acting_forget(&w[i]);
 }
 
+/* ---- numbers that somebody wrote ---- */
+
+static void enqueue_and_finish(struct scene *s, struct acting_worker *w)
+{
+    char token[12];
+    acting_take(w);
+    scene_enqueue(s, "q", "t");
+    token_of_task(s, "w", "q", "t", token);
+    acting_say(w, "finish", "q", "1", token);
+    scene_enqueue(s, "leased", "t");
+    assert_ok(script_does(s, SCRIPT_TAKE, "leased", "1", "60000", "0", ""));
+    token_of_task(s, ".lease", "leased", "t", token);
+    assert_ok(script_does(s, SCRIPT_END, ".lease", "finish", "leased", "1", token));
+}
+
+static void a_count_at_its_end_stops_nothing_halfway(void **state)
+{
+    static const char *const fields[] = {"running", "out", "unordered"};
+    static const char *const ends[] = {"9223372036854775807", "-9223372036854775808"};
+    struct scene *s = *state;
+    struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 2, .hears = true};
+    acting_start(&w, s);
+    for (size_t i = 0; i < N_OF(fields) * N_OF(ends); i++) {
+        const char *field = fields[i % N_OF(fields)], *end = ends[i / N_OF(fields)];
+        raw_do(s->server->redis, "HSET %s:queue:q %s %s", s->prefix, field, end);
+        raw_do(s->server->redis, "HSET %s:queue:leased %s %s", s->prefix, field, end);
+        enqueue_and_finish(s, &w);
+        raw_do(s->server->redis, "HDEL %s:queue:q %s", s->prefix, field);
+        raw_do(s->server->redis, "HDEL %s:queue:leased %s", s->prefix, field);
+    }
+    acting_forget(&w);
+}
+
+/* Its heartbeat is refused, so a check must not leave it as it is: it begins a new life. */
+static void a_record_with_a_ttl_that_cannot_be_is_put_right(void **state)
+{
+    static const char *const ttls[] = {"5", "999999999"};
+    struct scene *s = *state;
+    for (size_t i = 0; i < N_OF(ttls); i++) {
+        struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1};
+        acting_start(&w, s);
+        raw_do(s->server->redis, "HSET %s:worker:w ttl %s", s->prefix, ttls[i]);
+        assert_err(acting_heartbeat(&w), MUSTER_E_REDIS);
+        checked_repair(s);
+        checked_assert_clean(s);
+        assert_err(acting_heartbeat(&w), MUSTER_E_GONE);
+        acting_forget(&w);
+    }
+}
+
+static int64_t jobs_left(struct scene *s)
+{
+    return raw_int(s->server->redis,
+                   "EVAL %s 1 %s:", "return #redis.call('SCAN', 0, 'MATCH', KEYS[1] .. 'job:*', 'COUNT', 100000)[2]",
+                   s->prefix);
+}
+
+/* They are cancelled for everybody, and their records go in steps; a step that meets a damaged queue does not bring them
+ * back. */
+static void what_is_cancelled_in_steps_stays_cancelled(void **state)
+{
+    enum { JOBS = 500 };
+    struct scene *s = *state;
+    char id[16];
+    put(s, "first", "data", "d");
+    for (int i = 0; i < JOBS; i++) {
+        snprintf(id, sizeof id, "job%d", i);
+        assert_ok(script_does(s, SCRIPT_PUT, "other", "", id, "after", "first"));
+    }
+    assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "1", "first"), 0, JOBS + 1, 0, JOBS);
+    damage_plant(s, "call('SET', P .. 'waiting:other', 'x')");
+    for (int i = 0; i < 3; i++)
+        assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "2", "first", "q"), 0, 0, 0, JOBS);
+    damage_plant(s, "call('DEL', P .. 'waiting:other')");
+    assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "2", "first", "q"), 0, 0, 0, JOBS - 400);
+    assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "2", "first", "q"), 0, 0, 0, 0);
+    assert_int_equal(jobs_left(s), 0);
+    checked_assert_clean(s);
+}
+
+static void stops(struct acting_worker *w)
+{
+    assert_ok(acting_stop(w));
+}
+
+static void leaves(struct acting_worker *w)
+{
+    assert_ok(acting_leave(w, "q"));
+}
+
+static void is_swept(struct acting_worker *w)
+{
+    acting_die(w);
+    assert_ok(script_does(w->scene, SCRIPT_SWEEP, "w", "1"));
+}
+
+static void resumes_and_stops(struct acting_worker *w)
+{
+    acting_die(w);
+    w->resumes = true;
+    acting_start(w, w->scene);
+    stops(w);
+}
+
+static void gives_back(struct acting_worker *w)
+{
+    char first[12], second[12];
+    token_of_task(w->scene, "w", "q", "t0", first);
+    token_of_task(w->scene, "w", "q", "t1", second);
+    acting_say(w, "back", "q", "2", first, second);
+    stops(w);
+}
+
+/* Where it was taken first; the token, which is its own, counts then. */
+static void a_first_take_that_is_no_number_loses_nothing(void **state)
+{
+    static void (*const ways[])(struct acting_worker *) = {stops, leaves, is_swept, resumes_and_stops, gives_back};
+    static const char *const nonsense[] = {"nan", "-nan", "-5", "-inf", "1e400", "text", "0x10"};
+    struct scene *s = *state;
+    scene_suspect_nothing(s);
+    for (size_t i = 0; i < N_OF(ways) * N_OF(nonsense); i++) {
+        struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 2};
+        char token[12];
+        scene_enqueue_n(s, "q", "t", 2);
+        acting_start(&w, s);
+        acting_take(&w);
+        token_of_task(s, "w", "q", "t1", token);
+        raw_do(s->server->redis, "HSET %s:firsts:w:q %s %s", s->prefix, token, nonsense[i % N_OF(nonsense)]);
+        ways[i / N_OF(nonsense)](&w);
+        assert_waiting(s, "q", "t0 t1 ");
+        acting_forget(&w);
+        if (ways[i / N_OF(nonsense)] == leaves)
+            assert_ok(script_does(s, SCRIPT_SWEEP, "w", "1"));
+        assert_ok(muster_queue_delete(s->client, "q", NULL, NULL));
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +452,10 @@ int main(int argc, char **argv)
         live_test(what_is_no_member_of_a_key_goes_when_it_is_met),
         live_test(the_job_of_another_process_is_never_too_large),
         live_test(a_number_of_hands_that_is_none_stops_no_hand_over),
+        live_test(a_count_at_its_end_stops_nothing_halfway),
+        live_test(a_record_with_a_ttl_that_cannot_be_is_put_right),
+        live_test(what_is_cancelled_in_steps_stays_cancelled),
+        live_test(a_first_take_that_is_no_number_loses_nothing),
     };
     return scene_run(tests, argc, argv);
 }

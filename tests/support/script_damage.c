@@ -9,7 +9,8 @@
 #include <string.h>
 
 static const char *const types[] = {"string", "list", "set", "zset", "hash", "stream"};
-static const char *const nonsense[] = {NULL, "", "text", "-5", "1e400", "1152921504606846976", " 0", "1.5"};
+static const char *const nonsense[] = {
+    NULL, "", "text", "-5", "1e400", "1152921504606846976", " 0", "1.5", "nan", "9223372036854775807"};
 
 /* ---- which damages there are ---- */
 

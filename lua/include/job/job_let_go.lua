@@ -22,6 +22,8 @@ local ON_END = {complete = {DONE, NOT_FAILED}, failed = {false, FAILED}, cancell
   gone = {GONE, NOT_FAILED}}
 local IS_OF_BATCH = {b = true, k = true} -- members of P:ended that have no list (include job_batch)
 local LET_GO_MAX = 400
+-- Beside a damaged key somebody looks again after a pause.
+local LET_GO_PAUSE_MS = 1000
 -- How many more this script may let go.
 local room = LET_GO_MAX
 
@@ -121,14 +123,17 @@ act[GONE] = function(P, id, on)
   try('ZREM', P .. 'dependents:' .. on, id)
 end
 
--- All that wait for it are on the same list. A job of another place is a new one of that id.
+-- All that wait for it are on the same list. A job of another place is a new one of that id. True: a damaged key
+-- forbids it, and it stays on the list: without that it would be there again, and run once the key is mended.
 act[CANCELLING] = function(P, id, _, place)
   local job = Jobs.read_head(P, id)
-  if job and (job.state == 'depends' or job.state == 'failed') and token_number(job.place) == place
-      and Jobs.are_sound(P, job.queue) and try('ZCARD', P .. 'dependents:' .. id) then
-    redis.call('DEL', P .. 'dependents:' .. id)
-    Jobs.cancel(P, job, '')
+  if not job or not (job.state == 'depends' or job.state == 'failed') or token_number(job.place) ~= place then
+    return false
+  elseif not Jobs.are_sound(P, job.queue) or not try('ZCARD', P .. 'dependents:' .. id) then
+    return true
   end
+  redis.call('DEL', P .. 'dependents:' .. id)
+  Jobs.cancel(P, job, '')
 end
 
 -- If the job is being cancelled, it is gone from here on. Is it?
@@ -151,8 +156,15 @@ local function go_on(P, member)
   if n > 0 then
     redis.call('ZREMRANGEBYRANK', list, 0, n - 1)
   end
+  local stay = {}
   for i = 1, #found, 2 do
-    act[string.sub(member, 1, 1)](P, found[i], string.sub(member, 2), tonumber(found[i + 1]))
+    if act[string.sub(member, 1, 1)](P, found[i], string.sub(member, 2), tonumber(found[i + 1])) then
+      stay[#stay + 1], stay[#stay + 2] = found[i + 1], found[i]
+    end
+  end
+  if #stay > 0 then
+    redis.call('ZADD', list, unpack(stay))
+    try('ZADD', P .. 'ended', now_ms() + LET_GO_PAUSE_MS, member)
   end
 end
 

@@ -165,8 +165,8 @@ function Jobs.give_back(P, job, what)
   Jobs.log_event(P, job, what, worker, worker)
 end
 
--- A job that waits or is held goes to the place that its key and its priority now say. It has waited all the time. If they
--- say what they said before, it keeps its turn: otherwise whoever says it again and again would hold it up.
+-- A job that waits or is held goes to the place that its key and its priority now say. It has waited all the time. If
+-- they say what they said before, it keeps its turn: otherwise whoever says it again and again would hold it up.
 function Jobs.wait_anew(P, job)
   if job.keyed and job.keyed == Keys.member(job, job.state) then
     Jobs.save(P, job)

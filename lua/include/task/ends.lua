@@ -304,10 +304,8 @@ local function move_to(P, queue, token, task, reserved)
       return false
     end
   elseif hand_task(P, queue, worker, epoch, new, task) then
-    local key = firsts_key(P, reserved[3], queue)
-    local first = try('HGET', key, token)
-    note_first(P, worker, queue, new, tonumber(first or nil) or score_of(token))
-    try('HDEL', key, token)
+    note_first(P, worker, queue, new, read_firsts(P, reserved[3], queue, token)[token] or score_of(token))
+    try('HDEL', firsts_key(P, reserved[3], queue), token)
   else
     return false
   end

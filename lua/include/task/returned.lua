@@ -40,16 +40,17 @@ local function can_return(P, queue)
     'HLEN', P .. 'suspects:' .. queue})
 end
 
--- Where a holder's processes of a queue were taken from it first: token -> number. Without the key, or if it has a
--- wrong type, their own tokens say it.
+-- Where a holder's processes of a queue were taken from it first: token -> number. Without the key, if it has a wrong
+-- type, or for what is no number, their own tokens say it. `token`: that one alone.
 local function firsts_key(P, worker, queue)
   return P .. 'firsts:' .. worker .. ':' .. queue
 end
 
-local function read_firsts(P, worker, queue)
-  local flat, firsts = try('HGETALL', firsts_key(P, worker, queue)) or {}, {}
+local function read_firsts(P, worker, queue, token)
+  local key, firsts = firsts_key(P, worker, queue), {}
+  local flat = token and {token, try('HGET', key, token) or ''} or try('HGETALL', key) or {}
   for i = 1, #flat, 2 do
-    firsts[flat[i]] = tonumber(flat[i + 1])
+    firsts[flat[i]] = tonumber(string.match(flat[i + 1], '^%d+$'))
   end
   return firsts
 end
@@ -88,12 +89,11 @@ end
 
 -- One task came back from a holder.
 local function return_task(P, worker, queue, field, task)
-  local key = firsts_key(P, worker, queue)
-  local first = try('HGET', key, field)
+  local firsts = read_firsts(P, worker, queue, field)
   redis.call('HSET', home_key(P, NO_HOME, queue), field, task)
-  add_returned(P, queue, NO_HOME, {field}, {[field] = tonumber(first or nil)})
-  if first then
-    redis.call('HDEL', key, field)
+  add_returned(P, queue, NO_HOME, {field}, firsts)
+  if firsts[field] then
+    redis.call('HDEL', firsts_key(P, worker, queue), field)
   end
 end
 
