@@ -15,6 +15,7 @@
 #include "answers.h"
 #include "hearing.h"
 #include "job_look.h"
+#include "limited.h"
 #include "proxy.h"
 #include "taken.h"
 
@@ -288,9 +289,9 @@ static void take_and_count(struct answers *as, struct bag *b)
 static void what_redis_does_not_send_is_told_whichever_allocation_fails(void **state)
 {
     struct scene *s = *state;
-    raw_do(s->server->redis, "CONFIG SET client-output-buffer-limit %s", "normal 1mb 0 0");
+    limited_set(s, "normal 1mb 0 0");
     survive(s, &(struct way){enqueue_too_large, take_and_count}, 40);
-    raw_do(s->server->redis, "CONFIG SET client-output-buffer-limit %s", "normal 0 0 0");
+    limited_set(s, "normal 0 0 0");
 }
 
 /* Its scripts were sent, and Redis has forgotten them. */

@@ -12,6 +12,7 @@
 #include "answers.h"
 #include "hostile_server.h"
 #include "job_look.h"
+#include "limited.h"
 #include "proxy.h"
 #include "taken.h"
 
@@ -198,7 +199,7 @@ static void a_give_back_that_is_refused_holds_up_nothing_else(void **state)
     struct bag first, second;
     n_said = 0;
     job_put(s, "jobs", JOB_SPEC(.id = "half", .data = {data, sizeof data}));
-    raw_do(s->server->redis, "CONFIG SET client-output-buffer-limit %s", "normal 1mb 0 0");
+    limited_set(s, "normal 1mb 0 0");
     proxy_start(&proxy, s->server->dir, s->server->socket);
     answers_open(&as, s, proxy.url, BUSY_MS, NULL);
     scene_enqueue_n(s, "q", "t", 3);
@@ -222,7 +223,7 @@ static void a_give_back_that_is_refused_holds_up_nothing_else(void **state)
     assert_queue_holds(s, "q", "t0 t1 t2 ");
     answers_close(&as);
     muster_log_set(NULL, NULL);
-    raw_do(s->server->redis, "CONFIG SET client-output-buffer-limit %s", "normal 0 0 0");
+    limited_set(s, "normal 0 0 0");
     proxy_stop(&proxy);
 }
 
@@ -603,7 +604,7 @@ static void a_job_that_redis_does_not_send_is_named_and_the_others_go_on(void **
     job_put(s, "q", JOB_SPEC(.id = "big", .data = {data, BIG}));
     job_put(s, "q", JOB_SPEC(.id = "half", .data = {data, 600000}));
     snprintf(url, sizeof url, "unix://u:pw@%s", s->server->socket);
-    raw_do(s->server->redis, "CONFIG SET client-output-buffer-limit %s", "normal 1mb 0 0");
+    limited_set(s, "normal 1mb 0 0");
     raw_do(s->server->redis, "ACL SETUSER u on >pw ~* &*");
     for (size_t i = 0; i < N_OF(rights); i++) {
         raw_do(s->server->redis, "ACL SETUSER u %s", rights[i]);
@@ -625,7 +626,7 @@ static void a_job_that_redis_does_not_send_is_named_and_the_others_go_on(void **
             }
         answers_close(&as);
     }
-    raw_do(s->server->redis, "CONFIG SET client-output-buffer-limit %s", "normal 0 0 0");
+    limited_set(s, "normal 0 0 0");
     raw_do(s->server->redis, "ACL DELUSER u");
 }
 
@@ -648,7 +649,7 @@ static void a_job_that_redis_does_not_send_is_named_beside_takes_that_wait(void 
     char queue[16], url[512];
     job_put(s, "q", JOB_SPEC(.id = "big", .data = {data, BIG}));
     snprintf(url, sizeof url, "unix://u:pw@%s", s->server->socket);
-    raw_do(s->server->redis, "CONFIG SET client-output-buffer-limit %s", "normal 1mb 0 0");
+    limited_set(s, "normal 1mb 0 0");
     raw_do(s->server->redis, "ACL SETUSER u on >pw ~* &* +@all -config");
     answers_open(&as, s, url, LONG_MS, NULL);
     for (int i = 0; i < LOOKS; i++) {
@@ -665,7 +666,7 @@ static void a_job_that_redis_does_not_send_is_named_beside_takes_that_wait(void 
     assert_int_equal(as.n, 1);
     assert_err(as.last.err, MUSTER_E_TOO_BIG);
     answers_close(&as);
-    raw_do(s->server->redis, "CONFIG SET client-output-buffer-limit %s", "normal 0 0 0");
+    limited_set(s, "normal 0 0 0");
     raw_do(s->server->redis, "ACL DELUSER u");
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "jobs.h"
+#include "limited.h"
 #include "protocol/lua_scripts.h"
 #include "proxy.h"
 #include "scene.h"
@@ -29,18 +30,6 @@ static const char *text(void)
         memset(bytes, 'a', LONG_LEN);
     return bytes;
 }
-
-static void set_limit(struct scene *s, const char *value)
-{
-    raw_do(s->server->redis, "CONFIG SET client-output-buffer-limit %s", value);
-}
-
-static int end(void **state)
-{
-    set_limit(*state, "normal 0 0 0");
-    return scene_end(state);
-}
-#define limited_test(f) cmocka_unit_test_setup_teardown(f, scene_begin, end)
 
 /* ---- what there is ---- */
 
@@ -213,7 +202,7 @@ static void lists_are_read_in_more_answers(void **state)
     make_all(s);
     for (size_t i = 0; i < N_OF(limits) * N_OF(rights); i++) {
         struct muster_client *c = client_of(s, rights[i % N_OF(rights)]);
-        set_limit(s, limits[i / N_OF(rights)]);
+        limited_set(s, limits[i / N_OF(rights)]);
         assert_all_shown(c);
         muster_client_free(c);
     }
@@ -242,7 +231,7 @@ static void lists_without_scripts_are_read_in_more_answers(void **state)
     for (size_t i = 0; i < N_OF(limits); i++) {
         struct muster_client *c = client_of(s, "-@scripting");
         int waiting = 0, held = 0;
-        set_limit(s, limits[i]);
+        limited_set(s, limits[i]);
         assert_ok(muster_task_peek(c, "waiting", 0, 99, count_task, &waiting));
         assert_int_equal(waiting, 2 * N_LONG);
         assert_ok(muster_process_list(
@@ -279,7 +268,7 @@ static void what_is_many_together_is_read_in_more_answers(void **state)
     }
     for (int i = 0; i < N_GROUPS; i++)
         raw_do(s->server->redis, "HSET %s:failures:q g:g%0180d 1", s->prefix, i);
-    set_limit(s, "normal 100000 0 0");
+    limited_set(s, "normal 100000 0 0");
     assert_ok(muster_worker_list(s->client, count_worker, &workers));
     assert_int_equal(workers, N_WORKERS);
     assert_ok(muster_failed_groups(s->client, "q", count_group, &groups));
@@ -344,7 +333,7 @@ static void what_does_not_come_names_the_limit(void **state)
 {
     struct scene *s = *state;
     make_all(s);
-    set_limit(s, "normal 50000 0 0");
+    limited_set(s, "normal 50000 0 0");
     for (size_t i = 0; i < N_OF(lists); i++) {
         int n = 0;
         assert_int_equal(lists[i].show(s->client, &n), MUSTER_E_TOO_BIG);

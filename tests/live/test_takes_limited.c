@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "jobs.h"
+#include "limited.h"
 #include "live_worker.h"
 #include "protocol/lua_scripts.h"
 #include "proxy.h"
@@ -20,18 +21,6 @@
 /* Of the tasks about 3 go together. So it comes down in a few steps from any number. */
 #define BREAKS_MAX 12
 #define LEASE_MS 3600000
-
-static void set_limit(struct scene *s, const char *value)
-{
-    raw_do(s->server->redis, "CONFIG SET client-output-buffer-limit %s", value);
-}
-
-static int end(void **state)
-{
-    set_limit(*state, "normal 0 0 0");
-    return scene_end(state);
-}
-#define limited_test(f) cmocka_unit_test_setup_teardown(f, scene_begin, end)
 
 static int64_t stat_of(struct scene *s, const char *name)
 {
@@ -54,7 +43,7 @@ static void enqueue_all(struct scene *s)
     memset(bytes, 'a', sizeof bytes);
     for (int i = 0; i < N_TASKS; i++)
         assert_ok(muster_task_enqueue(s->client, "q", bytes, sizeof bytes, NULL));
-    set_limit(s, "normal 200000 0 0");
+    limited_set(s, "normal 200000 0 0");
 }
 
 /* ---- workers ---- */
@@ -150,7 +139,7 @@ static void what_redis_sends_together_is_not_told_as_too_much(void **state)
     int n = 0;
     bool is_told = false;
     enqueue_all(s);
-    set_limit(s, "normal 256mb 0 0");
+    limited_set(s, "normal 256mb 0 0");
     proxy_start(&proxy, s->server->dir, s->server->socket);
     assert_ok(muster_client_new(&c, &(struct muster_client_options){.size = sizeof(struct muster_client_options),
                                                                     .url = proxy.url,
