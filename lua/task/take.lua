@@ -2,7 +2,7 @@
   take: take tasks and jobs under a lease, for a caller that is no worker.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue     ARGV[2] how many at most; 0: only move what is due
-    ARGV[3] length of the lease, ms
+    ARGV[3] length of the lease, ms; 5 s more for each 256 KiB that are taken
     ARGV[4] "1": the caller waits on the queue's channel of work if there is nothing; "2": it has waited, and waits no
             longer
     ARGV[5] the call's name, by which `untake` gives back what it took: 16 characters that name the caller, a colon, and
@@ -66,15 +66,28 @@ end
 local result = {0, -1, now + tonumber(ARGV[3]), '', {}, 0}
 
 local first_held, last_held -- tokens
+local held, n_held_bytes = {}, 0 -- the fields of the leases, and about how many bytes come with them
 
 local function hold_lease(token, field, what)
   first_held, last_held = first_held or token, token
   redis.call('HSET', set, field, what)
-  redis.call('ZADD', leases, result[3], field)
+  held[#held + 1] = field
   if holder ~= '' then
     redis.call('HSET', P .. 'holders:' .. queue, token, holder)
     redis.call('ZADD', P .. 'holds:' .. holder, 0, token .. ':' .. queue)
   end
+end
+
+-- A lapse counts against the task, so it must not lapse while the answer comes over a slow line. Each 256 KiB are 5 s
+-- more: that is how long a client waits for them by default.
+local function begin_leases()
+  result[3] = result[3] + math.floor(n_held_bytes / 262144) * 5000
+  local ends = {}
+  for _, field in ipairs(held) do
+    ends[#ends + 1] = result[3]
+    ends[#ends + 1] = field
+  end
+  redis.call('ZADD', leases, unpack(ends))
 end
 
 -- Takes tasks alone, under tokens that follow each other. Returns how many.
@@ -93,6 +106,7 @@ local function take_tasks(n, is_big)
   for i, task in ipairs(result[5]) do
     local token = token_text(first + i - 1)
     hold_lease(token, token, task)
+    n_held_bytes = n_held_bytes + #task
     is_large = is_large or #task > INLINE_MAX
   end
   if is_big or is_large then
@@ -109,9 +123,12 @@ local function take_mixed(n)
   Jobs.gathered = {}
   local taken, is_cut = Jobs.take(P, queue, n, LEASE, settings[6], true, function(token, task, job)
     hold_lease(token, job and 'j' .. token or token, job and job.id or task)
+    local flat = job and job.flat or {'', task}
+    --- @inline "record_bytes"
+    n_held_bytes = n_held_bytes + n_bytes
     result[#result + 1] = token
     result[#result + 1] = job and job.id or ''
-    result[#result + 1] = job and job.flat or task
+    result[#result + 1] = job and flat or task
   end, holder ~= '' and holder or LEASE)
   Jobs.count_gathered()
   result[6] = is_cut and 1 or 0
@@ -130,9 +147,10 @@ if rate then
   Rate.use(P, queue, rate, n)
 end
 if n > 0 then
+  begin_leases()
   if call ~= '' then -- with GET a key of another type stays as it is
     try('SET', P .. 'take:' .. caller_of(call), call .. ' ' .. first_held .. ' ' .. last_held, 'GET', 'PX',
-      math.min(tonumber(ARGV[3]), TAKE_KEPT_MS))
+      math.min(result[3] - now, TAKE_KEPT_MS))
   end
   try('HINCRBY', key, 'running', n)
   try('ZADD', P .. 'names', 'NX', now, queue)

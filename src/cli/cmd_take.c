@@ -76,29 +76,39 @@ static int print_taken(const struct muster_process_info *process, void *arg)
     return 0;
 }
 
+/* What became of those that could not be printed. */
+struct back {
+    size_t n_given, n_ended, n_left;
+};
+
 /* A task that could not be given back comes back by itself. */
-static void report_unseen(const struct call *call, size_t n_back, size_t n_left)
+static void report_unseen(const struct call *call, const struct back *b)
 {
-    char back[TEXT_NUMBER_SIZE], left[TEXT_NUMBER_SIZE], words[OUT_BUT_SIZE];
-    int len = snprintf(words, sizeof words, "%s given back", text_number_of(back, n_back, "task was", "tasks were"));
-    if (n_left > 0)
+    char n[TEXT_NUMBER_SIZE], words[OUT_BUT_SIZE];
+    int len = snprintf(words, sizeof words, "%s given back", text_number_of(n, b->n_given, "task was", "tasks were"));
+    if (b->n_ended > 0)
+        len += snprintf(words + len, sizeof words - (size_t)len, ", %s by then",
+                        text_number_of(n, b->n_ended, "lease had ended", "leases had ended"));
+    if (b->n_left > 0)
         snprintf(words + len, sizeof words - (size_t)len, ", %s back when the lease of %s is over",
-                 text_number_of(left, n_left, "comes", "come"), call->own[LEASE].text);
+                 text_number_of(n, b->n_left, "comes", "come"), call->own[LEASE].text);
     out_set_but(words);
 }
 
-/* The last one first, which restores their order. A process that is lost by now needs nothing. */
+/* The last one first, which restores their order. */
 static void give_back_unseen(const struct call *call, struct taking *t, struct muster_client *client)
 {
-    size_t n = t->n_unseen, n_left = 0;
+    struct back back = {0};
+    if (t->n_unseen == 0)
+        return;
     while (t->n_unseen > 0) {
         char *id = t->unseen[--t->n_unseen];
         int err = muster_lease_give_back(client, id);
-        n_left += err != MUSTER_OK && err != MUSTER_E_LOST;
+        bool has_ended = err == MUSTER_E_LOST || err == MUSTER_E_CANCELLED;
+        *(err == MUSTER_OK ? &back.n_given : has_ended ? &back.n_ended : &back.n_left) += 1;
         free(id);
     }
-    if (n > 0)
-        report_unseen(call, n - n_left, n_left);
+    report_unseen(call, &back);
 }
 
 /* Whoever waits for a queue makes it known. */
@@ -151,8 +161,11 @@ const struct command cmd_take = {
         "it goes to the failed list (`muster config max_crashes`).\n"
         "\n"
         "The default lease is short, so that the task of a script that died is soon back; ask for more if the work\n"
-        "takes longer. Idle workers of the queue are served first. If there is no task (with --wait: in that time),\n"
-        "the exit code is 3. If tasks can hold newlines, take them one by one (-n 1, the default) or with --json.\n"
+        "takes longer. It is 5 s longer for each 256 KiB that come with the answer: so a slow line does not use it "
+        "up.\n"
+        "\n"
+        "Idle workers of the queue are served first. If there is no task (with --wait: in that time), the exit code\n"
+        "is 3. If tasks can hold newlines, take them one by one (-n 1, the default) or with --json.\n"
         "If a signal ends it (Ctrl-C), nothing stays leased that was not printed.\n",
     .examples = "muster take mail\n"
                 "muster take mail --wait 1m --lease 5m\n"

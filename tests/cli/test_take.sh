@@ -179,6 +179,14 @@ for output in "$full" "$closed"; do
     (($("$MUSTER" peek many -n 1000 | wc -l) == 500)) || fail "not all are back"
 done
 
+# What has lapsed by then is not given back.
+has_lapsed() {
+    echo x | "$MUSTER" enqueue late >/dev/null
+    "$MUSTER" take late --lease 1ms 1>&"$full" 2>err || true
+    grep -qF '; 0 tasks were given back, 1 lease had ended by then' err
+}
+wait_for has_lapsed
+
 # ---- 8
 check_exit 69 "$MUSTER" take q --url "unix://$tmp/nobody"
 check_err "start one with \`muster serve\`"

@@ -18,7 +18,8 @@
 # 12. no deadline is a sum with the clock that may overflow: clock_in_ms() makes them all
 # 13. a source that sends a signal is in doc/design.md ("Signals that are sent")
 # 14. no source of the library asks the locale that its program has set: src/lib/base/c_locale.h has what reads the same in all
-# 15. lists that differ, and lists that are not found, are refused
+# 15. a client that does not understand what a script answers says so: client_understand() hears each
+# 16. lists that differ, and lists that are not found, are refused
 # shellcheck disable=SC2016 # backquotes are Markdown's
 set -euo pipefail
 # shellcheck source=tests/house/lib.sh
@@ -182,6 +183,12 @@ for line in 1 2 3 4; do
 done
 
 # ---- 15
+unsaid() { grep -rnE '\berr = (err == MUSTER_OK \? )?script_[a-z_]+\(' "$1" --include='*.c'; }
+passes 'lists: answers of scripts that are not understood without a word' nothing unsaid "$src/src/lib/client"
+printf '%s\n' '    err = client_understand(c, script_tidied(reply, tidied));' '    err = script_tidied(reply, tidied);' >"$dir/unsaid.c"
+finds 'lists: one that is' 'unsaid.c:2' nothing unsaid "$dir"
+
+# ---- 16
 printf '%s\n' a b >"$dir/one"
 printf '%s\n' b c >"$dir/other"
 : >"$dir/nothing"

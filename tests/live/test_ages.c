@@ -21,7 +21,7 @@
 
 enum { LINE_ROOM = 256, STEPS = 400 };
 #define TTL_MS slow_ms(300)
-#define A_MINUTE 60000
+#define AN_HOUR 3600000
 
 static void a_moment(int ms)
 {
@@ -76,7 +76,7 @@ static void the_first_task_where_no_worker_lives_has_its_age(void **state)
     scene_enqueue_n(s, "q", "later", 3); /* they change nothing */
     assert_true(look_anew(s, "q").oldest_ms >= info.oldest_ms);
     struct taken taken;
-    assert_ok(take_n(s, "q", 4, A_MINUTE, &taken));
+    assert_ok(take_n(s, "q", 4, AN_HOUR, &taken));
     struct muster_client *c = scene_client(s); /* that one pushes without a script by now */
     assert_ok(muster_task_enqueue(c, "q", "another line", 7, NULL));
     muster_client_free(c);
@@ -111,7 +111,7 @@ static void a_viewer_that_looks_again_knows_it_without_any_worker(void **state)
     assert_in_range(look(s->client, "q").oldest_ms, 48, 1000);
     assert_int_equal(look(s->client, "q").oldest_error_ms, -1); /* it may have been there for years */
     struct taken taken;
-    assert_ok(take_n(s, "q", 1, A_MINUTE, &taken));
+    assert_ok(take_n(s, "q", 1, AN_HOUR, &taken));
     assert_int_equal(look(s->client, "q").oldest_ms, -1);
     push_foreign(s, "q", "another");
     struct muster_queue_info info = look(s->client, "q");
@@ -141,7 +141,7 @@ static void what_came_back_and_jobs_have_their_ages(void **state)
     struct scene *s = *state;
     struct taken taken;
     scene_enqueue(s, "q", "t");
-    assert_ok(take_n(s, "q", 1, A_MINUTE, &taken));
+    assert_ok(take_n(s, "q", 1, AN_HOUR, &taken));
     a_moment(50);
     assert_ok(muster_lease_give_back(s->client, taken.rows[0].id));
     struct muster_queue_info info = look_anew(s, "q");
@@ -285,7 +285,7 @@ static void take(struct model *m)
     if (m->n_held + n >= LINE_ROOM)
         return;
     int64_t first_ms = server_now_ms(m->s);
-    int err = muster_lease_take(m->s->client, "q", n, A_MINUTE, 0, keep_taken, m);
+    int err = muster_lease_take(m->s->client, "q", n, AN_HOUR, 0, keep_taken, m);
     assert_true(err == MUSTER_OK || err == MUSTER_E_NOT_FOUND);
     int64_t last_ms = server_now_ms(m->s);
     for (size_t i = before; i < m->n_held; i++)

@@ -19,7 +19,7 @@
 #include "proxy.h"
 #include "taken.h"
 
-#define A_MINUTE 60000
+#define AN_HOUR 3600000
 #define LARGE 300000
 #define MOST ((size_t)100000)
 
@@ -113,7 +113,7 @@ static void keep(const struct muster_answer *answer, void *arg)
 static void take_now(struct answers *as, size_t n, struct bag *b)
 {
     *b = (struct bag){.err = 1};
-    assert_ok(muster_async_take(as->async, "q", n, A_MINUTE, 0, keep, b));
+    assert_ok(muster_async_take(as->async, "q", n, AN_HOUR, 0, keep, b));
     answers_await(as, as->n + 1);
 }
 
@@ -194,10 +194,10 @@ static void a_blocking_take_leaves_that_one_leased_alone(void **state)
     for (int are_jobs = 0; are_jobs < 2; are_jobs++) {
         put_large(s, are_jobs);
         n_short = INT32_MAX;
-        assert_err(take_n(s, "q", 10, A_MINUTE, &taken), MUSTER_E_NOMEM);
+        assert_err(take_n(s, "q", 10, AN_HOUR, &taken), MUSTER_E_NOMEM);
         assert_non_null(strstr(muster_client_error(s->client), "lease"));
         assert_int_equal(leased(s), 3 * are_jobs + 1);
-        assert_ok(take_n(s, "q", 10, A_MINUTE, &taken));
+        assert_ok(take_n(s, "q", 10, AN_HOUR, &taken));
         n_short = 0;
         assert_int_equal(taken.n, 2);
         assert_int_equal(leased(s), 3 * are_jobs + 3);
@@ -214,7 +214,7 @@ static bool take_with_failure(struct scene *s, int n)
         job_put(s, "q", JOB_SPEC(.data = {"t", 1}));
     assert_ok(muster_queue_length(c, "q", &waiting));
     until_failure = n;
-    const int err = muster_lease_take(c, "q", 3, A_MINUTE, 0, taken_add, &taken);
+    const int err = muster_lease_take(c, "q", 3, AN_HOUR, 0, taken_add, &taken);
     const bool has_failed = until_failure == NEVER;
     until_failure = NEVER;
     assert_true(has_failed || err == MUSTER_OK);
@@ -308,7 +308,7 @@ static void enqueue_and_take(struct answers *as, struct bag *b)
 {
     *b = (struct bag){.err = 1};
     answers_enqueue(as, "q", "t", NULL);
-    assert_ok(muster_async_take(as->async, "q", 10, A_MINUTE, 0, keep, b));
+    assert_ok(muster_async_take(as->async, "q", 10, AN_HOUR, 0, keep, b));
     answers_await(as, as->n + 2);
 }
 

@@ -15,7 +15,7 @@
 
 #define LONG_MS 20000
 #define AN_HOUR 3600000
-#define A_MINUTE 60000
+#define AN_HOUR 3600000
 /* Well below the time after which a waiting take looks by itself. */
 #define AT_ONCE_MS slow_ms(2500)
 #define TAKES 20
@@ -46,7 +46,7 @@ static void note(const struct muster_answer *answer, void *arg)
 static void wait_for_work(struct answers *as, const char *queue, int64_t wait_ms, struct waiter *w)
 {
     *w = (struct waiter){.as = as, .err = 1};
-    assert_ok(muster_async_take(as->async, queue, 1, A_MINUTE, wait_ms, note, w));
+    assert_ok(muster_async_take(as->async, queue, 1, AN_HOUR, wait_ms, note, w));
 }
 
 /* So many callers wait there, as the scripts know. */

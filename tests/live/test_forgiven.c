@@ -12,7 +12,7 @@
 #include "rights.h"
 #include "taken.h"
 
-#define A_MINUTE 60000
+#define AN_HOUR 3600000
 #define LINES_SIZE 4096
 #define HELD_UP_US 20000
 
@@ -77,7 +77,7 @@ static void a_client_that_cannot_give_back_what_it_did_not_hear_of_says_so(void 
     assert_ok(muster_client_new(&c, &p.options));
     assert_ok(muster_queue_length(c, "q", &n));
     raw_do(p.s->server->redis, "CLIENT PAUSE 600000 WRITE");
-    assert_err(muster_lease_take(c, "q", 1, A_MINUTE, 0, taken_add, &taken), MUSTER_E_TIMEOUT);
+    assert_err(muster_lease_take(c, "q", 1, AN_HOUR, 0, taken_add, &taken), MUSTER_E_TIMEOUT);
     raw_do(p.s->server->redis, "CLIENT UNPAUSE");
     lose(&p, "-@scripting");
     muster_client_free(c);
@@ -95,7 +95,7 @@ static void give_back_in_vain(struct play *p, const char *right, bool is_cut, co
     scene_enqueue(p->s, "q", "task");
     p->options.timeout_ms = 300;
     assert_ok(muster_async_new(&a, &o));
-    assert_ok(muster_async_take(a, "q", 1, A_MINUTE, 0, NULL, NULL));
+    assert_ok(muster_async_take(a, "q", 1, AN_HOUR, 0, NULL, NULL));
     assert_ok(muster_async_wait(a, SOON_MS));
     lose(p, right);
     if (is_cut)

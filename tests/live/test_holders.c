@@ -15,12 +15,12 @@
 #include "proxy.h"
 #include "taken.h"
 
-#define A_MINUTE 60000
+#define AN_HOUR 3600000
 
 static struct taken take_as(struct scene *s, const char *queue, const char *holder, size_t n)
 {
     struct taken taken = {0};
-    const struct muster_take_options o = {.size = sizeof o, .n = n, .lease_ms = A_MINUTE, .holder = holder};
+    const struct muster_take_options o = {.size = sizeof o, .n = n, .lease_ms = AN_HOUR, .holder = holder};
     assert_ok(muster_lease_take_as(s->client, queue, &o, taken_add, &taken));
     return taken;
 }
@@ -178,7 +178,7 @@ static void delete_and_lapse(struct scene *s, const struct taken_row *row)
     raw_do(s->server->redis, "ZADD %s:leases:q 1 %s", s->prefix, token);
     raw_do(s->server->redis, "HSET %s:queue:q due 1", s->prefix);
     struct taken none = {0};
-    assert_err(take_n(s, "q", 1, A_MINUTE, &none), MUSTER_E_NOT_FOUND);
+    assert_err(take_n(s, "q", 1, AN_HOUR, &none), MUSTER_E_NOT_FOUND);
 }
 
 static void each_end_forgets_the_name(void **state)
@@ -190,7 +190,7 @@ static void each_end_forgets_the_name(void **state)
         scene_enqueue(s, "q", "t");
         const struct taken taken = take_as(s, "q", "h", 1);
         assert_int_equal(listed(s, "h"), 1);
-        const struct muster_extend_options o = {.size = sizeof o, .lease_ms = 2 * A_MINUTE, .progress = "half"};
+        const struct muster_extend_options o = {.size = sizeof o, .lease_ms = 2 * AN_HOUR, .progress = "half"};
         assert_ok(muster_lease_extend(s->client, taken.rows[0].id, &o));
         assert_int_equal(list(s, "h").n, 1); /* an extension keeps it */
         ends[i](s, &taken.rows[0]);

@@ -18,7 +18,7 @@
 #include "proxy.h"
 #include "taken.h"
 
-#define A_MINUTE 60000
+#define AN_HOUR 3600000
 /* Longer than anything here takes. */
 #define LONG_WAIT 30000
 
@@ -98,12 +98,12 @@ static struct muster_client *client_at(struct scene *s, const char *url, int tim
 
 static int wait_for_a_task(struct waiter *w)
 {
-    return muster_lease_take(w->client, "q", 1, A_MINUTE, LONG_WAIT, taken_add, &w->taken);
+    return muster_lease_take(w->client, "q", 1, AN_HOUR, LONG_WAIT, taken_add, &w->taken);
 }
 
 static int take(struct waiter *w)
 {
-    return muster_lease_take(w->client, "q", 2, A_MINUTE, 0, taken_add, &w->taken);
+    return muster_lease_take(w->client, "q", 2, AN_HOUR, 0, taken_add, &w->taken);
 }
 
 static int listen_to_the_queue(struct waiter *w)
@@ -308,7 +308,7 @@ static void what_was_handed_out_before_stays_taken_and_the_words_say_so(void **s
     for (int i = 0; i < 40; i++)
         assert_ok(muster_task_enqueue(c, "q", large, LARGE, NULL));
     free(large);
-    assert_err(muster_lease_take(c, "q", 40, A_MINUTE, 0, interrupt_at_the_first, &w), MUSTER_E_INTERRUPTED);
+    assert_err(muster_lease_take(c, "q", 40, AN_HOUR, 0, interrupt_at_the_first, &w), MUSTER_E_INTERRUPTED);
     assert_in_range(w.taken.n, 1, 39);
     assert_int_equal(raw_int(s->server->redis, "HLEN %s:processing:.lease:q", s->prefix), w.taken.n);
     snprintf(words, sizeof words, "interrupted; %zu were handed out; nothing else is left taken", w.taken.n);
@@ -345,7 +345,7 @@ static void without_an_answer_the_next_take_or_the_free_gives_back(void **state)
         }
         play_end(&p);
         assert_int_equal(queue_row_of(s, "q").running, 0);
-        assert_int_equal(take_n(s, "q", 3, A_MINUTE, &w.taken), MUSTER_OK);
+        assert_int_equal(take_n(s, "q", 3, AN_HOUR, &w.taken), MUSTER_OK);
         assert_int_equal(w.taken.n, 3);
         for (size_t k = 0; k < w.taken.n; k++)
             assert_ok(muster_lease_finish(s->client, w.taken.rows[k].id, NULL));

@@ -177,13 +177,6 @@ static bool is_drained(void *arg)
     return left == 0;
 }
 
-/* One that is told to stop while its peers take it for dead says so, if tasks of its ran. */
-static bool was_lost(const struct world *w, const char *id)
-{
-    const struct journal_entry *e = journal_find(w->scene->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_STOPPED, id, NULL);
-    return e && e->err == MUSTER_E_GONE;
-}
-
 static void drain(struct world *w)
 {
     struct worker_spec spec = {.id = "sweeper", .ttl_ms = TTL_MS, .hands = 4, .more.tell_ended = 1};
@@ -201,7 +194,7 @@ static void drain(struct world *w)
     for (struct worker_process *p = w->scene->processes; p; p = p->next) {
         if (p->pid) {
             kill(p->pid, SIGTERM);
-            assert_true(worker_process_reap(p) == 0 || was_lost(w, p->id));
+            assert_true(worker_process_reap_hurt(p));
         }
     }
     invariant_assert(w->scene->server->redis, w->scene->prefix);

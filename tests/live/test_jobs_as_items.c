@@ -15,7 +15,7 @@
 #include "script_call.h"
 #include "taken.h"
 
-#define A_MINUTE 60000
+#define AN_HOUR 3600000
 #define SHORT 30
 
 /* ---- items ---- */
@@ -65,12 +65,12 @@ static void of_several_producers_each_item_is_there_once(void **state)
         assert_int_equal(child_reap(producers[i], SOON_MS), 0);
     assert_int_equal(queue_row_of(s, "q").waiting, N_ITEMS);
     for (int i = 0; i < N_ITEMS; i++) {
-        assert_ok(take_n(s, "q", 1, A_MINUTE, &one));
+        assert_ok(take_n(s, "q", 1, AN_HOUR, &one));
         int n = atoi(one.rows[0].task);
         assert_false(seen[n]);
         seen[n] = true;
     }
-    assert_err(take_n(s, "q", 1, A_MINUTE, &one), MUSTER_E_NOT_FOUND);
+    assert_err(take_n(s, "q", 1, AN_HOUR, &one), MUSTER_E_NOT_FOUND);
     assert_int_equal(queue_row_of(s, "q").running, N_ITEMS);
 }
 
@@ -103,7 +103,7 @@ static void a_dropped_one_goes_to_another_when_its_lease_has_lapsed(void **state
     assert_int_equal(queue_row_of(s, "q").running, 1);
     await_server_ms(s, taken.rows[0].ends_at_ms);
     struct taken again = {0};
-    assert_ok(muster_lease_take(other, "q", 1, A_MINUTE, 0, taken_add, &again));
+    assert_ok(muster_lease_take(other, "q", 1, AN_HOUR, 0, taken_add, &again));
     assert_string_equal(again.rows[0].task, "d");
     assert_err(muster_lease_finish(s->client, taken.rows[0].id, NULL), MUSTER_E_LOST);
     assert_ok(muster_lease_finish(other, again.rows[0].id, NULL));
@@ -123,7 +123,7 @@ static void an_id_and_data_of_any_bytes_come_back_as_they_were(void **state)
         id[i] = (unsigned char)(i < 95 ? 32 + i : 128 + (i - 95) % 128);
     id[MUSTER_JOB_ID_MAX] = '\0';
     job_put(s, "q", JOB_SPEC(.id = (char *)id, .data = {data, sizeof data}));
-    assert_ok(take_n(s, "q", 1, A_MINUTE, &taken));
+    assert_ok(take_n(s, "q", 1, AN_HOUR, &taken));
     assert_int_equal(taken.rows[0].len, sizeof data);
     assert_memory_equal(taken.rows[0].task, data, sizeof taken.rows[0].task - 1);
     assert_string_equal(job_look(s, (char *)id).process, taken.rows[0].id);
@@ -166,7 +166,7 @@ static bool end_twin(struct scene *s, struct twin *t, int how)
         assert_int_equal(muster_lease_give_back(s->client, t->process), kept);
         return !was_cancelled;
     case 3:
-        assert_int_equal(muster_lease_retry(s->client, t->process, A_MINUTE), kept);
+        assert_int_equal(muster_lease_retry(s->client, t->process, AN_HOUR), kept);
         break;
     default:
         assert_int_equal(muster_lease_retry(s->client, t->process, 0), kept);
@@ -200,7 +200,7 @@ static void step(struct scene *s, struct twin *twins, int what, struct twin *t, 
         break;
     case 3:
     case 4:
-        (void)take_n(s, "q", 1, A_MINUTE, &taken);
+        (void)take_n(s, "q", 1, AN_HOUR, &taken);
         break;
     case 5:
     case 6:

@@ -10,7 +10,7 @@
 #include "job_look.h"
 #include "taken.h"
 
-#define A_MINUTE 60000
+#define AN_HOUR 3600000
 #define SHORT 30
 
 #define FINISH(...) (&(struct muster_finish_options){.size = sizeof(struct muster_finish_options), __VA_ARGS__})
@@ -25,7 +25,7 @@ static int note_what(const struct muster_process_info *p, void *arg)
     sprintf(text + strlen(text), "%s%.*s ", p->job ? "job:" : "", (int)p->len, p->task ? (const char *)p->task : "");
     assert_true(!p->job == !p->record);
     assert_null(muster_process_id_check(p->id));
-    assert_in_range(p->ends_at_ms, p->started_at_ms + A_MINUTE - 1000, p->started_at_ms + A_MINUTE + 1000);
+    assert_in_range(p->ends_at_ms, p->started_at_ms + AN_HOUR - 1000, p->started_at_ms + AN_HOUR + 1000);
     return 0;
 }
 
@@ -42,7 +42,7 @@ static void tasks_and_jobs_come_out_in_turn_between_those_of_other_priorities(vo
     }
     scene_enqueue_n(s, "q", "t", 3);
     job_put(s, "q", JOB_SPEC(.id = "first", .data = BYTES("first"), .priority = -1));
-    assert_ok(muster_lease_take(s->client, "q", 100, A_MINUTE, 0, note_what, text));
+    assert_ok(muster_lease_take(s->client, "q", 100, AN_HOUR, 0, note_what, text));
     assert_memory_equal(text, "job:first ", 10);
     assert_string_equal(text + strlen(text) - 9, "job:last ");
     for (const char *at = text + 10; *at; at = strchr(at, ' ') + 1) { /* each kind in its own order */
@@ -71,7 +71,7 @@ static void what_is_not_handed_out_is_leased_all_the_same(void **state)
     int n = 0;
     job_put(s, "q", JOB_SPEC(.id = "a"));
     job_put(s, "q", JOB_SPEC(.id = "b"));
-    assert_ok(muster_lease_take(s->client, "q", 2, A_MINUTE, 0, stop_at_first, &n));
+    assert_ok(muster_lease_take(s->client, "q", 2, AN_HOUR, 0, stop_at_first, &n));
     assert_int_equal(n, 1);
     assert_int_equal(job_count(s, "q", MUSTER_JOB_RUNNING), 2);
 }
@@ -95,7 +95,7 @@ static void processes_are_listed_with_their_jobs_and_data(void **state)
     job_put(s, "q", JOB_SPEC(.id = "b", .data = BYTES("other"), .priority = -1));
     const char *a = job_take(s, "q", "a");
     job_take(s, "q", "b");
-    assert_ok(muster_lease_extend(s->client, a, EXTEND(.lease_ms = A_MINUTE, .progress = "half")));
+    assert_ok(muster_lease_extend(s->client, a, EXTEND(.lease_ms = AN_HOUR, .progress = "half")));
     assert_ok(muster_process_list(s->client, NULL, note_process, text));
     assert_true(!strcmp(text, "a:half=data b:=other ") || !strcmp(text, "b:=other a:half=data "));
     *text = '\0';
@@ -153,10 +153,10 @@ static void a_finish_leads_into_a_next_queue(void **state)
     assert_string_equal(job.result, "1");
     assert_string_equal(job.history, "put taken=.lease advanced=r put=q ");
     int64_t before_ms = server_now_ms(s);
-    assert_ok(muster_lease_finish(s->client, job_take(s, "r", "a"), FINISH(.next = "r", .delay_ms = A_MINUTE)));
+    assert_ok(muster_lease_finish(s->client, job_take(s, "r", "a"), FINISH(.next = "r", .delay_ms = AN_HOUR)));
     job = job_look(s, "a");
     assert_int_equal(job.state, MUSTER_JOB_SCHEDULED);
-    assert_in_range(job.due_at_ms, before_ms + A_MINUTE, server_now_ms(s) + A_MINUTE);
+    assert_in_range(job.due_at_ms, before_ms + AN_HOUR, server_now_ms(s) + AN_HOUR);
     job_put(s, "r", JOB_SPEC(.id = "a", .replace = 1, .delay_ms = MUSTER_ZERO));
     assert_ok(muster_lease_finish(s->client, job_take(s, "r", "a"),
                                   FINISH(.next = "q", .after = IDS("other", "nobody"), .n_after = 2)));
@@ -170,7 +170,7 @@ static void on_its_way_a_job_does_not_wait_for_itself(void **state)
     struct scene *s = *state;
     job_put(s, "q", JOB_SPEC(.id = "a"));
     job_put(s, "q", JOB_SPEC(.id = "b", .after = IDS("a"), .n_after = 1));
-    job_put(s, "q", JOB_SPEC(.id = "every", .every_ms = A_MINUTE, .offset_ms = A_MINUTE));
+    job_put(s, "q", JOB_SPEC(.id = "every", .every_ms = AN_HOUR, .offset_ms = AN_HOUR));
     const char *process = job_take(s, "q", "a");
     for (size_t i = 0; i < 3; i++) {
         const char *on = ((const char *const[]){"a", "b", "every"})[i];
@@ -187,7 +187,7 @@ static void nor_when_the_queue_that_it_leaves_is_deleted(void **state)
 {
     struct scene *s = *state;
     job_put(s, "q", JOB_SPEC(.id = "a"));
-    job_put(s, "r", JOB_SPEC(.id = "every", .every_ms = A_MINUTE, .offset_ms = A_MINUTE));
+    job_put(s, "r", JOB_SPEC(.id = "every", .every_ms = AN_HOUR, .offset_ms = AN_HOUR));
     const char *process = job_take(s, "q", "a");
     assert_ok(muster_queue_delete(s->client, "q", NULL, NULL));
     assert_err(muster_lease_finish(s->client, process, FINISH(.next = "r", .after = IDS("every"), .n_after = 1)),
@@ -238,7 +238,7 @@ static void a_job_that_is_given_back_is_where_it_was(void **state)
 static void a_job_has_as_many_retries_as_it_was_given(void **state)
 {
     struct scene *s = *state;
-    const struct muster_backoff backoff = {.delay_ms = A_MINUTE, .exponential = 1};
+    const struct muster_backoff backoff = {.delay_ms = AN_HOUR, .exponential = 1};
     job_put(s, "q", JOB_SPEC(.id = "a", .retries = 2, .backoff = &backoff));
     assert_ok(muster_lease_retry(s->client, job_take(s, "q", "a"), 0));
     assert_job_state(s, "a", MUSTER_JOB_WAITING);
@@ -247,7 +247,7 @@ static void a_job_has_as_many_retries_as_it_was_given(void **state)
     struct job_seen job = job_look(s, "a");
     assert_int_equal(job.state, MUSTER_JOB_SCHEDULED);
     assert_int_equal(job.retried, 2);
-    assert_in_range(job.due_at_ms, before_ms + 2 * A_MINUTE, server_now_ms(s) + 2 * A_MINUTE);
+    assert_in_range(job.due_at_ms, before_ms + 2 * AN_HOUR, server_now_ms(s) + 2 * AN_HOUR);
     job_put(s, "q", JOB_SPEC(.id = "b", .retries = 1, .data = BYTES("b")));
     assert_ok(muster_lease_retry(s->client, job_take(s, "q", "b"), 0));
     const struct muster_lease_end last[] = {
@@ -326,9 +326,9 @@ static void a_jobs_lease_is_extended(void **state)
     struct taken taken;
     job_put(s, "q", JOB_SPEC(.id = "a"));
     assert_ok(take_n(s, "q", 1, 1000, &taken));
-    assert_ok(muster_lease_extend(s->client, taken.rows[0].id, EXTEND(.lease_ms = A_MINUTE)));
+    assert_ok(muster_lease_extend(s->client, taken.rows[0].id, EXTEND(.lease_ms = AN_HOUR)));
     await_server_ms(s, taken.rows[0].ends_at_ms);
-    assert_err(take_n(s, "q", 1, A_MINUTE, &(struct taken){0}), MUSTER_E_NOT_FOUND);
+    assert_err(take_n(s, "q", 1, AN_HOUR, &(struct taken){0}), MUSTER_E_NOT_FOUND);
     assert_ok(muster_lease_finish(s->client, taken.rows[0].id, NULL));
 }
 

@@ -16,7 +16,7 @@
 #include "worker_process.h"
 
 #define HOUR 3600000
-#define A_MINUTE 60000
+#define AN_HOUR 3600000
 
 static void set(struct scene *s, const char *name, int64_t n)
 {
@@ -96,7 +96,7 @@ static int takes_until(struct scene *s, char letter, int n)
 {
     for (int takes = 1;; takes++) {
         struct taken taken = {0};
-        assert_ok(take_n(s, "q", 1, A_MINUTE, &taken));
+        assert_ok(take_n(s, "q", 1, AN_HOUR, &taken));
         n -= taken.rows[0].task[0] == letter;
         assert_ok(muster_lease_finish(s->client, taken.rows[0].id, NULL));
         if (n == 0)
@@ -139,7 +139,7 @@ static void who_comes_again_and_again_delays_nobody(void **state)
     for (; n_c > 0; takes++) {
         char id[16];
         struct taken taken = {0};
-        assert_ok(take_n(s, "q", 1, A_MINUTE, &taken));
+        assert_ok(take_n(s, "q", 1, AN_HOUR, &taken));
         assert_ok(muster_lease_finish(s->client, taken.rows[0].id, NULL));
         n_c -= taken.rows[0].task[0] == 'c';
         snprintf(id, sizeof id, "%c%d-", taken.rows[0].task[0], takes);
@@ -157,7 +157,7 @@ static void what_comes_back_is_first_and_keeps_the_order_of_its_key(void **state
     struct taken taken = {0};
     set(s, "fair", 1);
     put_all(s, "a1 a2 a3 b1 b2 c1");
-    assert_ok(take_n(s, "q", 3, A_MINUTE, &taken));
+    assert_ok(take_n(s, "q", 3, AN_HOUR, &taken));
     assert_clean_line(s, "c1 a3 b2 ");
     assert_ok(muster_lease_give_back(s->client, taken.rows[0].id));
     assert_clean_line(s, "a1 c1 a3 b2 ");
@@ -296,7 +296,7 @@ static void tasks_and_jobs_take_turns_as_ever(void **state)
     scene_enqueue(s, "q", "t2");
     put_all(s, "a1 a2 a3 b1");
     struct taken taken = {0};
-    assert_ok(take_n(s, "q", 9, A_MINUTE, &taken));
+    assert_ok(take_n(s, "q", 9, AN_HOUR, &taken));
     assert_int_equal(taken.n, 6);
     char jobs[32] = "";
     for (size_t i = 0; i < taken.n; i++)
@@ -312,7 +312,7 @@ static void await_rounds(struct scene *s)
     struct taken taken = {0};
     for (int i = 0; raw_int(s->server->redis, "HEXISTS %s:queue:q unfair", s->prefix) == 1; i++) {
         assert_in_range(i, 0, 40);
-        (void)!take_n(s, "q", 0, A_MINUTE, &taken);
+        (void)!take_n(s, "q", 0, AN_HOUR, &taken);
         assert_ok(muster_client_sweep(s->client, NULL));
     }
 }

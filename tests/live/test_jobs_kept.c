@@ -12,7 +12,7 @@
 #include "script_call.h"
 #include "taken.h"
 
-#define A_MINUTE 60000
+#define AN_HOUR 3600000
 
 /* ---- settings ---- */
 
@@ -136,13 +136,13 @@ static void at_most_max_running_are_in_work(void **state)
     for (int i = 0; i < 4; i++)
         job_put(s, "q", JOB_SPEC(.id = (const char *const[]){"a", "b", "c", "d"}[i]));
     set(s, "q", "max_running", 2);
-    assert_ok(take_n(s, "q", 9, A_MINUTE, &taken));
+    assert_ok(take_n(s, "q", 9, AN_HOUR, &taken));
     assert_int_equal(taken.n, 2);
-    assert_err(take_n(s, "q", 9, A_MINUTE, &(struct taken){0}), MUSTER_E_NOT_FOUND);
+    assert_err(take_n(s, "q", 9, AN_HOUR, &(struct taken){0}), MUSTER_E_NOT_FOUND);
     assert_words(s, "max_running");
     assert_ok(muster_lease_finish(s->client, taken.rows[0].id, NULL));
     set(s, "q", "max_running", 3);
-    assert_ok(take_n(s, "q", 9, A_MINUTE, &taken));
+    assert_ok(take_n(s, "q", 9, AN_HOUR, &taken));
     assert_int_equal(taken.n, 2);
 }
 
@@ -278,7 +278,7 @@ static void a_day_without_any_is_all_zero(void **state)
 static void hold_and_let_lapse(struct scene *s, size_t n)
 {
     struct taken taken = {0};
-    assert_ok(take_n(s, "q", n, A_MINUTE, &taken));
+    assert_ok(take_n(s, "q", n, AN_HOUR, &taken));
     assert_int_equal(taken.n, n);
     assert_ok(muster_process_cancel(s->client, taken.rows[0].id)); /* which drops it */
     raw_do(s->server->redis, "EVAL %s 1 %s:leases:q",

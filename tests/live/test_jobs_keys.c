@@ -16,7 +16,7 @@
 #include "worker_process.h"
 
 #define HOUR 3600000
-#define A_MINUTE 60000
+#define AN_HOUR 3600000
 
 static void set_limit(struct scene *s, int64_t n)
 {
@@ -44,7 +44,7 @@ static void assert_held(struct scene *s, const char *ids)
 static void assert_nothing_to_take(struct scene *s)
 {
     struct taken taken = {0};
-    assert_err(take_n(s, "q", 1, A_MINUTE, &taken), MUSTER_E_NOT_FOUND);
+    assert_err(take_n(s, "q", 1, AN_HOUR, &taken), MUSTER_E_NOT_FOUND);
 }
 
 /* ---- what is held, and what is not ---- */
@@ -61,7 +61,7 @@ static void at_most_so_many_of_a_key_run_and_the_others_are_held(void **state)
     assert_int_equal(queue_row_of(s, "q").held, 2);
     assert_int_equal(queue_row_of(s, "q").waiting, 4);
     struct taken taken = {0};
-    assert_ok(take_n(s, "q", 9, A_MINUTE, &taken));
+    assert_ok(take_n(s, "q", 9, AN_HOUR, &taken));
     assert_int_equal(taken.n, 4);
     assert_nothing_to_take(s);
     assert_held(s, "c d ");
@@ -351,7 +351,7 @@ static void a_recurring_job_gives_its_key_to_those_that_it_makes(void **state)
     job_put(s, "q", JOB_SPEC(.id = "r", .key = "k", .every_ms = HOUR));
     raw_await(s->server->redis, s->base, 0, "HEXISTS %s:job:r-1 nothing", s->prefix);
     struct taken taken = {0};
-    assert_ok(take_n(s, "q", 9, A_MINUTE, &taken));
+    assert_ok(take_n(s, "q", 9, AN_HOUR, &taken));
     assert_int_equal(taken.n, 1);
     assert_held(s, "r-1 ");
 }
@@ -403,8 +403,8 @@ static void many_are_held_and_released_in_steps(void **state)
     for (int i = 0; job_count(s, "q", MUSTER_JOB_HELD) > 0; i++) {
         assert_in_range(i, 0, 9);
         assert_ok(muster_client_sweep(s->client, NULL));
-        (void)!take_n(s, "q", 0, A_MINUTE, &taken);
-        (void)!take_n(s, "q", 1, A_MINUTE, &taken);
+        (void)!take_n(s, "q", 0, AN_HOUR, &taken);
+        (void)!take_n(s, "q", 1, AN_HOUR, &taken);
         invariant_assert(s->server->redis, s->prefix);
     }
 }

@@ -12,7 +12,7 @@
 #include "script_call.h"
 #include "taken.h"
 
-#define A_MINUTE 60000
+#define AN_HOUR 3600000
 #define SHORT 30
 
 static void put(struct scene *s, const char *id)
@@ -65,8 +65,8 @@ static void without_its_dependencies_a_job_still_waits_for_its_time(void **state
     put(s, "a");
     for (int i = 0; i < 2; i++) {
         const char *id = i ? "one by one" : "all";
-        job_put(s, "q", JOB_SPEC(.id = id, .delay_ms = A_MINUTE, .after = IDS("a"), .n_after = 1));
-        int64_t due_at_ms = job_look(s, "all").put_at_ms + A_MINUTE;
+        job_put(s, "q", JOB_SPEC(.id = id, .delay_ms = AN_HOUR, .after = IDS("a"), .n_after = 1));
+        int64_t due_at_ms = job_look(s, "all").put_at_ms + AN_HOUR;
         assert_ok(muster_job_change(
             s->client, id, i ? JOB_CHANGE(.not_after = IDS("a"), .n_not_after = 1) : JOB_CHANGE(.not_after_all = 1)));
         assert_job_state(s, id, MUSTER_JOB_SCHEDULED);
@@ -88,8 +88,7 @@ static void less_than_a_second_is_a_time(void **state)
     struct scene *s = *state;
     struct taken taken;
     int64_t begun_ms = now_ms();
-    assert_err(muster_lease_take(s->client, "q", 1, A_MINUTE, SHORT, taken_add, &(struct taken){0}),
-               MUSTER_E_NOT_FOUND);
+    assert_err(muster_lease_take(s->client, "q", 1, AN_HOUR, SHORT, taken_add, &(struct taken){0}), MUSTER_E_NOT_FOUND);
     assert_in_range(now_ms() - begun_ms, SHORT, SHORT + SOON_MS);
     put(s, "a");
     assert_ok(take_n(s, "q", 1, SHORT, &taken));
@@ -106,10 +105,10 @@ static void an_empty_take_writes_nothing(void **state)
     struct scene *s = *state;
     put(s, "a");
     assert_ok(muster_lease_finish(s->client, job_take(s, "q", "a"), NULL));
-    assert_err(take_n(s, "q", 5, A_MINUTE, &(struct taken){0}), MUSTER_E_NOT_FOUND);
+    assert_err(take_n(s, "q", 5, AN_HOUR, &(struct taken){0}), MUSTER_E_NOT_FOUND);
     char *before = dump_of_all(s);
     for (int i = 0; i < 5; i++)
-        assert_err(take_n(s, "q", 5, A_MINUTE, &(struct taken){0}), MUSTER_E_NOT_FOUND);
+        assert_err(take_n(s, "q", 5, AN_HOUR, &(struct taken){0}), MUSTER_E_NOT_FOUND);
     char *after = dump_of_all(s);
     assert_string_equal(before, after);
     free(before);
@@ -125,7 +124,7 @@ static void a_job_without_a_record_stands_in_nobodys_way(void **state)
     put(s, "b");
     put(s, "c");
     raw_do(s->server->redis, "DEL %s:job:a", s->prefix);
-    assert_ok(take_n(s, "q", 9, A_MINUTE, &taken));
+    assert_ok(take_n(s, "q", 9, AN_HOUR, &taken));
     assert_int_equal(taken.n, 2);
     assert_string_equal(taken.rows[0].task, "b");
     assert_ok(muster_lease_give_back(s->client, taken.rows[0].id));

@@ -10,7 +10,7 @@
 #include "script_call.h"
 #include "taken.h"
 
-#define A_MINUTE 60000
+#define AN_HOUR 3600000
 #define SHORT 30
 
 #define FINISH(...) (&(struct muster_finish_options){.size = sizeof(struct muster_finish_options), __VA_ARGS__})
@@ -41,10 +41,10 @@ static void assert_is_lost(struct scene *s, const char *process)
     assert_err(muster_lease_finish(c, process, FINISH(.next = "r")), MUSTER_E_LOST);
     assert_err(muster_lease_give_back(c, process), MUSTER_E_LOST);
     assert_err(muster_lease_retry(c, process, 0), MUSTER_E_LOST);
-    assert_err(muster_lease_retry(c, process, A_MINUTE), MUSTER_E_LOST);
+    assert_err(muster_lease_retry(c, process, AN_HOUR), MUSTER_E_LOST);
     assert_err(muster_lease_fail(c, process, "late", NULL), MUSTER_E_LOST);
     assert_err(muster_process_cancel(c, process), MUSTER_E_LOST);
-    assert_err(muster_lease_extend(c, process, EXTEND(.lease_ms = A_MINUTE)), MUSTER_E_LOST);
+    assert_err(muster_lease_extend(c, process, EXTEND(.lease_ms = AN_HOUR)), MUSTER_E_LOST);
     assert_err(muster_lease_extend(c, process, EXTEND(.data = &(struct muster_bytes)BYTES("late"))), MUSTER_E_LOST);
 }
 
@@ -164,7 +164,7 @@ static void a_cancelled_job_is_neither_extended_nor_finished(void **state)
     put(s, "a");
     const char *process = job_take(s, "q", "a");
     assert_ok(muster_job_cancel(s->client, N_IDS("a"), 0, NULL, NULL));
-    assert_err(muster_lease_extend(s->client, process, EXTEND(.lease_ms = A_MINUTE)), MUSTER_E_STATE);
+    assert_err(muster_lease_extend(s->client, process, EXTEND(.lease_ms = AN_HOUR)), MUSTER_E_STATE);
     assert_err(muster_lease_extend(s->client, process, EXTEND(.data = &(struct muster_bytes)BYTES("x"))),
                MUSTER_E_STATE);
     put(s, "a");
@@ -264,8 +264,8 @@ static void only_a_job_that_depends_gets_more_dependencies(void **state)
         if (i == 0)
             assert_ok(muster_job_change(s->client, ids[0], JOB_CHANGE(.priority = 9)));
     }
-    job_put(s, "q", JOB_SPEC(.id = "scheduled", .delay_ms = A_MINUTE));
-    job_put(s, "q", JOB_SPEC(.id = "recurring", .every_ms = A_MINUTE, .offset_ms = A_MINUTE));
+    job_put(s, "q", JOB_SPEC(.id = "scheduled", .delay_ms = AN_HOUR));
+    job_put(s, "q", JOB_SPEC(.id = "recurring", .every_ms = AN_HOUR, .offset_ms = AN_HOUR));
     for (size_t i = 0; i < N_OF(ids); i++) {
         assert_err(muster_job_change(s->client, ids[i], JOB_CHANGE(.after = IDS("far"), .n_after = 1)), MUSTER_E_STATE);
         assert_words(s, ids[i]); /* its state, which is its id here */
@@ -280,12 +280,12 @@ static void on_its_way_a_job_waits_for_others_and_then_for_its_time(void **state
     put(s, "a");
     put(s, "b");
     assert_ok(muster_lease_finish(s->client, job_take(s, "q", "a"),
-                                  FINISH(.next = "r", .delay_ms = A_MINUTE, .after = IDS("b", "gone"), .n_after = 2)));
+                                  FINISH(.next = "r", .delay_ms = AN_HOUR, .after = IDS("b", "gone"), .n_after = 2)));
     assert_job_state(s, "a", MUSTER_JOB_DEPENDS);
     finish(s, "q", "b");
     struct job_seen job = job_look(s, "a");
     assert_int_equal(job.state, MUSTER_JOB_SCHEDULED);
-    assert_in_range(job.due_at_ms, server_now_ms(s) + A_MINUTE - 5000, server_now_ms(s) + A_MINUTE);
+    assert_in_range(job.due_at_ms, server_now_ms(s) + AN_HOUR - 5000, server_now_ms(s) + AN_HOUR);
 }
 
 /* However a job comes into a queue, the queue is on the list. */
@@ -300,9 +300,9 @@ static void a_queue_is_known_by_whatever_comes_into_it(void **state)
     assert_ok(muster_job_change(s->client, "c", JOB_CHANGE(.queue = "moved")));
     put(s, "d");
     job_put(s, "replaced", JOB_SPEC(.id = "d", .replace = 1));
-    job_put(s, "q", JOB_SPEC(.id = "e", .delay_ms = A_MINUTE));
+    job_put(s, "q", JOB_SPEC(.id = "e", .delay_ms = AN_HOUR));
     assert_ok(muster_job_change(s->client, "e", JOB_CHANGE(.queue = "later")));
-    job_put(s, "q", JOB_SPEC(.id = "f", .every_ms = A_MINUTE, .offset_ms = A_MINUTE));
+    job_put(s, "q", JOB_SPEC(.id = "f", .every_ms = AN_HOUR, .offset_ms = AN_HOUR));
     assert_ok(muster_job_change(s->client, "f", JOB_CHANGE(.queue = "every")));
     for (size_t i = 0; i < N_OF(queues); i++) {
         struct muster_queue_info row = queue_row_of(s, queues[i]);
@@ -314,7 +314,7 @@ static void a_queue_is_known_by_whatever_comes_into_it(void **state)
 
 static size_t takes(struct scene *s, size_t n, struct taken *out)
 {
-    int err = take_n(s, "q", n, A_MINUTE, out);
+    int err = take_n(s, "q", n, AN_HOUR, out);
     assert_true(err == MUSTER_OK || err == MUSTER_E_NOT_FOUND);
     return err ? 0 : out->n;
 }
@@ -344,7 +344,7 @@ static void a_lower_limit_takes_nothing_away_and_each_end_frees_a_place(void **s
             assert_ok(muster_lease_fail(s->client, process, NULL, NULL));
             break;
         case 1:
-            assert_ok(muster_lease_retry(s->client, process, A_MINUTE));
+            assert_ok(muster_lease_retry(s->client, process, AN_HOUR));
             break;
         case 2:
             assert_ok(muster_lease_retry(s->client, process, 0));

@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "jobs.h"
 #include "live_worker.h"
 #include "taken.h"
 
-#define A_MINUTE 60000
+#define AN_HOUR 3600000
 
 /* A lease that lapses: how long one is that is waited for. */
 #define SHORT 30
@@ -29,7 +30,7 @@ static void tasks_are_taken_in_order_with_what_is_needed_to_end_them(void **stat
     struct taken taken;
     scene_enqueue_n(s, "a:b", "t", 5);
     int64_t before_ms = server_now_ms(s);
-    assert_ok(take_n(s, "a:b", 3, A_MINUTE, &taken));
+    assert_ok(take_n(s, "a:b", 3, AN_HOUR, &taken));
     int64_t after_ms = server_now_ms(s);
     assert_int_equal(taken.n, 3);
     for (size_t i = 0; i < 3; i++) {
@@ -40,16 +41,16 @@ static void tasks_are_taken_in_order_with_what_is_needed_to_end_them(void **stat
         assert_null(muster_process_id_check(row->id));
         assert_int_equal(row->token, taken.rows[0].token + i);
         assert_in_range(row->started_at_ms, before_ms, after_ms);
-        assert_in_range(row->ends_at_ms, before_ms + A_MINUTE, after_ms + A_MINUTE);
+        assert_in_range(row->ends_at_ms, before_ms + AN_HOUR, after_ms + AN_HOUR);
         assert_false(row->cancelled);
     }
     assert_queue_holds(s, "a:b", "t3 t4 ");
-    assert_ok(take_n(s, "a:b", 1000, A_MINUTE, &taken));
+    assert_ok(take_n(s, "a:b", 1000, AN_HOUR, &taken));
     assert_int_equal(taken.n, 2);
-    assert_err(take_n(s, "a:b", 1, A_MINUTE, &taken), MUSTER_E_NOT_FOUND);
+    assert_err(take_n(s, "a:b", 1, AN_HOUR, &taken), MUSTER_E_NOT_FOUND);
     assert_non_null(strstr(muster_client_error(s->client), "'a:b'"));
     assert_int_equal(taken.n, 0);
-    assert_err(take_n(s, "no such queue", 1, A_MINUTE, &taken), MUSTER_E_NOT_FOUND);
+    assert_err(take_n(s, "no such queue", 1, AN_HOUR, &taken), MUSTER_E_NOT_FOUND);
 }
 
 static int count_to(const struct muster_process_info *p, void *arg)
@@ -63,7 +64,7 @@ static void the_callback_may_stop_and_the_others_are_leased_all_the_same(void **
     struct scene *s = *state;
     int until = 2;
     scene_enqueue_n(s, "q", "t", 5);
-    assert_ok(muster_lease_take(s->client, "q", 4, A_MINUTE, 0, count_to, &until));
+    assert_ok(muster_lease_take(s->client, "q", 4, AN_HOUR, 0, count_to, &until));
     assert_int_equal(until, 0);
     assert_int_equal(queue_row_of(s, "q").running, 4);
 }
@@ -92,11 +93,50 @@ static void tasks_of_any_bytes_and_lengths_come_back_as_they_were(void **state)
     for (size_t i = 0; i < N_OF(lens); i++) {
         struct exact exact = {bytes, lens[i], false};
         assert_ok(muster_task_enqueue(s->client, "q", bytes, lens[i], NULL));
-        assert_ok(muster_lease_take(s->client, "q", 1, A_MINUTE, 0, compare_exactly, &exact));
+        assert_ok(muster_lease_take(s->client, "q", 1, AN_HOUR, 0, compare_exactly, &exact));
         is_same = is_same && exact.is_same;
     }
     free(bytes);
     assert_true(is_same);
+}
+
+/* How much longer than its lease the lease of each of a take is. Then they are finished. */
+static int64_t extra_ms(struct scene *s, size_t n)
+{
+    struct taken taken;
+    const int64_t before_ms = server_now_ms(s);
+    assert_ok(take_n(s, "q", n, AN_HOUR, &taken));
+    const int64_t after_ms = server_now_ms(s), ends_at_ms = taken.rows[0].ends_at_ms;
+    assert_int_equal(taken.n, n);
+    assert_int_equal(raw_int(s->server->redis, "ZCOUNT %s:leases:q %lld %lld", s->prefix, (long long)ends_at_ms,
+                             (long long)ends_at_ms),
+                     (int64_t)n);
+    for (size_t i = 0; i < n; i++)
+        assert_ok(muster_lease_finish(s->client, taken.rows[i].id, NULL));
+    const int64_t extra = (ends_at_ms - AN_HOUR - before_ms) / 5000 * 5000;
+    assert_in_range(ends_at_ms - AN_HOUR - extra, before_ms, after_ms);
+    return extra;
+}
+
+static void what_is_large_has_the_time_that_it_may_be_on_its_way(void **state)
+{
+    struct scene *s = *state;
+    const size_t len = (size_t)1024 * 1024, small = 30720;
+    char *bytes = calloc(1, len);
+    const struct muster_job_spec job = {.size = sizeof job, .data = {bytes, len}};
+    assert_non_null(bytes);
+    assert_ok(muster_task_enqueue(s->client, "q", bytes, len, NULL));
+    assert_int_equal(extra_ms(s, 1), 20000);
+    for (int k = 0; k < 10; k++)
+        assert_ok(muster_task_enqueue(s->client, "q", bytes, small, NULL));
+    assert_int_equal(extra_ms(s, 9), 5000);
+    assert_int_equal(extra_ms(s, 1), 0);
+    assert_ok(muster_job_put(s->client, "q", &job, NULL));
+    assert_int_equal(extra_ms(s, 1), 20000);
+    job_put(s, "q", "a", "data", "small");
+    assert_ok(muster_task_enqueue(s->client, "q", bytes, len, NULL));
+    assert_int_equal(extra_ms(s, 2), 20000); /* tasks beside jobs are taken in another way */
+    free(bytes);
 }
 
 static void idle_workers_come_first(void **state)
@@ -107,7 +147,7 @@ static void idle_workers_come_first(void **state)
     scene_enqueue_n(s, "q", "t", 2);
     scene_await_starts(s, 1);
     scene_assert_started(s, 0, (const char *const[]){"t0", NULL});
-    assert_ok(take_n(s, "q", 2, A_MINUTE, &taken));
+    assert_ok(take_n(s, "q", 2, AN_HOUR, &taken));
     assert_int_equal(taken.n, 1);
     assert_string_equal(taken.rows[0].task, "t1");
 }
@@ -171,7 +211,7 @@ static void retried_it_is_the_last_at_once_or_when_it_is_due(void **state)
     assert_int_equal(queue_row_of(s, "q").delayed, 1);
     take_one(s, "q", "t0");
     await_server_ms(s, due_ms);
-    assert_ok(take_n(s, "q", 5, A_MINUTE, &taken));
+    assert_ok(take_n(s, "q", 5, AN_HOUR, &taken));
     assert_int_equal(taken.n, 1);
     assert_string_equal(taken.rows[0].task, "t1");
     assert_true(taken.rows[0].started_at_ms >= before_ms + SHORT);
@@ -183,7 +223,7 @@ static void a_workers_process_can_be_ended_by_its_id(void **state)
     struct scene *s = *state;
     struct taken all = {0};
     const struct worker_spec spec = {
-        .id = "w1", .hands = 2, .ttl_ms = A_MINUTE, .answer = MUSTER_LATER, .stubborn = true, .queues = {{"q", 0}}};
+        .id = "w1", .hands = 2, .ttl_ms = AN_HOUR, .answer = MUSTER_LATER, .stubborn = true, .queues = {{"q", 0}}};
     struct live_worker *w = live_worker_idle(s, &spec);
     scene_enqueue_n(s, "q", "t", 2);
     scene_await_starts(s, 2);
@@ -215,11 +255,11 @@ static void lapsed_tasks_are_the_next_out_in_the_order_of_their_take(void **stat
     for (size_t i = 0; i < 10; i++) { /* they are suspects, which are taken alone */
         char task[32];
         snprintf(task, sizeof task, "t%zu", i);
-        assert_ok(take_n(s, "q", 12, A_MINUTE, &again));
+        assert_ok(take_n(s, "q", 12, AN_HOUR, &again));
         assert_int_equal(again.n, 1);
         assert_string_equal(again.rows[0].task, task);
     }
-    assert_ok(take_n(s, "q", 12, A_MINUTE, &again));
+    assert_ok(take_n(s, "q", 12, AN_HOUR, &again));
     assert_int_equal(again.n, 2);
     for (size_t i = 0; i < taken.n; i++)
         assert_err(muster_lease_finish(s->client, taken.rows[i].id, NULL), MUSTER_E_LOST);
@@ -238,7 +278,7 @@ static void the_largest_take_lapses_in_order(void **state)
     for (int i = 0; i < 400; i++) {
         char task[8];
         snprintf(task, sizeof task, "t%d", i);
-        assert_ok(take_n(s, "q", 150, A_MINUTE, &taken));
+        assert_ok(take_n(s, "q", 150, AN_HOUR, &taken));
         assert_int_equal(taken.n, 1);
         assert_string_equal(taken.rows[0].task, task);
     }
@@ -248,7 +288,7 @@ static void the_largest_take_lapses_in_order(void **state)
 static void an_end_that_comes_too_late_is_lost_and_the_task_is_back(void **state)
 {
     static int (*const ends[])(struct muster_client *, const char *) = {muster_lease_give_back, muster_process_cancel};
-    const struct muster_extend_options longer = {.size = sizeof longer, .lease_ms = A_MINUTE};
+    const struct muster_extend_options longer = {.size = sizeof longer, .lease_ms = AN_HOUR};
     struct scene *s = *state;
     struct taken taken;
     raw_do(s->server->redis, "HSET %s:queue:q max_crashes 0", s->prefix);
@@ -353,6 +393,7 @@ int main(int argc, char **argv)
         live_test(tasks_are_taken_in_order_with_what_is_needed_to_end_them),
         live_test(the_callback_may_stop_and_the_others_are_leased_all_the_same),
         live_test(tasks_of_any_bytes_and_lengths_come_back_as_they_were),
+        live_test(what_is_large_has_the_time_that_it_may_be_on_its_way),
         live_test(idle_workers_come_first),
         live_test(the_first_finish_wins_whichever_client_says_it),
         live_test(what_never_was_is_lost),

@@ -7,7 +7,7 @@
 #include "live_worker.h"
 #include "taken.h"
 
-#define A_MINUTE 60000
+#define AN_HOUR 3600000
 #define SHORT 30
 
 /* ---- extending ---- */
@@ -33,10 +33,10 @@ static void an_extended_lease_does_not_lapse_when_it_would_have(void **state)
     int64_t before_ms = server_now_ms(s);
     assert_ok(muster_lease_extend(
         s->client, id,
-        &(struct muster_extend_options){.size = sizeof(struct muster_extend_options), .lease_ms = A_MINUTE}));
-    assert_in_range(row_of(s, id).ends_at_ms, before_ms + A_MINUTE, server_now_ms(s) + A_MINUTE);
+        &(struct muster_extend_options){.size = sizeof(struct muster_extend_options), .lease_ms = AN_HOUR}));
+    assert_in_range(row_of(s, id).ends_at_ms, before_ms + AN_HOUR, server_now_ms(s) + AN_HOUR);
     await_server_ms(s, taken.rows[0].ends_at_ms);
-    assert_err(take_n(s, "q", 1, A_MINUTE, &nothing), MUSTER_E_NOT_FOUND);
+    assert_err(take_n(s, "q", 1, AN_HOUR, &nothing), MUSTER_E_NOT_FOUND);
     assert_ok(muster_lease_finish(s->client, id, NULL));
 }
 
@@ -88,9 +88,9 @@ static void a_workers_process_has_notes_but_no_lease(void **state)
 {
     struct scene *s = *state;
     struct taken all = {0};
-    const struct muster_extend_options o = {.size = sizeof o, .lease_ms = A_MINUTE};
+    const struct muster_extend_options o = {.size = sizeof o, .lease_ms = AN_HOUR};
     struct live_worker *w = live_worker_idle(
-        s, &(struct worker_spec){.id = "w1", .ttl_ms = A_MINUTE, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
+        s, &(struct worker_spec){.id = "w1", .ttl_ms = AN_HOUR, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
     scene_enqueue(s, "q", "t");
     scene_await_starts(s, 1);
     assert_ok(muster_process_list(s->client, NULL, taken_add, &all));
@@ -123,8 +123,8 @@ static void leases_are_listed_after_the_workers_processes(void **state)
     scene_enqueue_n(s, "q", "t", 3);
     scene_enqueue_n(s, "r", "u", 2);
     scene_await_starts(s, 1);
-    assert_ok(take_n(s, "q", 2, A_MINUTE, &taken));
-    assert_ok(take_n(s, "r", 1, A_MINUTE, &taken));
+    assert_ok(take_n(s, "q", 2, AN_HOUR, &taken));
+    assert_ok(take_n(s, "r", 1, AN_HOUR, &taken));
     assert_ok(muster_process_list(s->client, NULL, taken_add, &all));
     assert_int_equal(all.n, 4);
     assert_string_equal(all.rows[0].worker, "w1");
@@ -146,7 +146,7 @@ static void many_leases_are_listed_each_with_its_end_note_and_mark(void **state)
     struct scene *s = *state;
     struct taken taken;
     scene_enqueue_n(s, "q", "t", 800);
-    assert_ok(take_n(s, "q", 800, A_MINUTE, &taken));
+    assert_ok(take_n(s, "q", 800, AN_HOUR, &taken));
     const char *id = taken.rows[7].id;
     assert_ok(note(s, id, "half"));
     assert_ok(muster_process_cancel(s->client, id));

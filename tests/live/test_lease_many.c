@@ -14,7 +14,7 @@
 #include "proxy.h"
 #include "taken.h"
 
-#define A_MINUTE 60000
+#define AN_HOUR 3600000
 #define MANY 1000
 
 /* The ids of processes, in the order in which they were taken. */
@@ -34,7 +34,7 @@ static void take_ids(struct scene *s, const char *queue, size_t n, struct ids *i
 {
     size_t before = ids->n;
     while (ids->n < before + n)
-        assert_ok(muster_lease_take(s->client, queue, before + n - ids->n, A_MINUTE, 0, add_id, ids));
+        assert_ok(muster_lease_take(s->client, queue, before + n - ids->n, AN_HOUR, 0, add_id, ids));
 }
 
 static void clear_ids(struct ids *ids)
@@ -199,7 +199,7 @@ static void leases_of_any_queues_are_extended_together(void **state)
     struct scene *s = *state;
     struct ids ids = {0};
     int errs[5];
-    const struct muster_extend_options o = {.size = sizeof o, .lease_ms = 10 * A_MINUTE, .progress = "half"};
+    const struct muster_extend_options o = {.size = sizeof o, .lease_ms = 10 * AN_HOUR, .progress = "half"};
     scene_enqueue_n(s, "q", "t", 2);
     scene_enqueue_n(s, "other", "o", 2);
     take_ids(s, "q", 2, &ids);
@@ -210,7 +210,7 @@ static void leases_of_any_queues_are_extended_together(void **state)
     static const int expected[] = {MUSTER_OK, MUSTER_E_LOST, MUSTER_E_INVALID, MUSTER_OK, MUSTER_OK};
     for (size_t i = 0; i < 5; i++)
         assert_err(errs[i], expected[i]);
-    int64_t later = server_now_ms(s) + 9 * A_MINUTE;
+    int64_t later = server_now_ms(s) + 9 * AN_HOUR;
     assert_int_equal(raw_int(s->server->redis, "ZCOUNT %s:leases:q %lld +inf", s->prefix, (long long)later), 1);
     assert_int_equal(raw_int(s->server->redis, "ZCOUNT %s:leases:other %lld +inf", s->prefix, (long long)later), 2);
     assert_int_equal(raw_int(s->server->redis, "HLEN %s:notes:.lease", s->prefix), 3);
@@ -248,7 +248,7 @@ static void they_go_together_also_if_redis_has_forgotten_the_scripts(void **stat
         struct muster_client_stats before = {.size = sizeof before}, after = {.size = sizeof after};
         scene_enqueue_n(s, "q", "t", MANY);
         take_ids(s, "q", MANY, &ids);
-        const struct muster_extend_options o = {.size = sizeof o, .lease_ms = 10 * A_MINUTE};
+        const struct muster_extend_options o = {.size = sizeof o, .lease_ms = 10 * AN_HOUR};
         if (forgets)
             raw_do(s->server->redis, "SCRIPT FLUSH");
         assert_ok(muster_client_stats(s->client, &before));
@@ -355,7 +355,7 @@ static void without_a_redis_each_is_told_so(void **state)
     struct scene *s = *state;
     int errs[2];
     const char *const ids[] = {".lease:00000000001:q", ".lease:00000000002:q"};
-    const struct muster_extend_options o = {.size = sizeof o, .lease_ms = A_MINUTE};
+    const struct muster_extend_options o = {.size = sizeof o, .lease_ms = AN_HOUR};
     redis_server_kill(s->server);
     int err = muster_lease_extend_many(s->client, ids, 2, &o, errs);
     redis_server_restart(s->server);

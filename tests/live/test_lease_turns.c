@@ -13,7 +13,7 @@
 #include "live_worker.h"
 #include "taken.h"
 
-#define A_MINUTE 60000
+#define AN_HOUR 3600000
 /* Longer than anything here takes. */
 #define LONG_WAIT 30000
 
@@ -31,7 +31,7 @@ struct waiter {
 static void *wait_for_a_task(void *arg)
 {
     struct waiter *w = arg;
-    w->err = muster_lease_take(w->client, "q", 1, A_MINUTE, w->wait_ms, taken_add, &w->taken);
+    w->err = muster_lease_take(w->client, "q", 1, AN_HOUR, w->wait_ms, taken_add, &w->taken);
     atomic_store(&w->has_returned, true);
     return NULL;
 }
@@ -188,7 +188,7 @@ static void *take_all(void *arg)
 {
     struct taker *t = arg;
     for (; !atomic_load(&t->all->is_over); t->ran++)
-        assert_ok(muster_lease_take(t->client, "q", 1, A_MINUTE, LONG_WAIT, work, t));
+        assert_ok(muster_lease_take(t->client, "q", 1, AN_HOUR, LONG_WAIT, work, t));
     return NULL;
 }
 

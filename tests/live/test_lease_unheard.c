@@ -15,7 +15,7 @@
 #include "script_call.h"
 #include "taken.h"
 
-#define A_MINUTE 60000
+#define AN_HOUR 3600000
 #define CALL "0123456789abcdef:1"
 #define NEXT_CALL "0123456789abcdef:2"
 
@@ -41,7 +41,7 @@ static struct muster_client *client_at(struct scene *s, const char *url, int tim
 static int take_by(struct muster_client *c, size_t n, struct taken *taken)
 {
     *taken = (struct taken){0};
-    return muster_lease_take(c, "q", n, A_MINUTE, 0, taken_add, taken);
+    return muster_lease_take(c, "q", n, AN_HOUR, 0, taken_add, taken);
 }
 
 /* ---- by a client ---- */
@@ -161,7 +161,7 @@ static void a_suspect_that_was_not_heard_of_has_not_begun(void **state)
                                  "return redis.call('HVALS', KEYS[1] .. ':suspects:q')[1]", s->prefix);
         assert_string_equal(began, "0b");
         free(began);
-        assert_err(muster_lease_take(p.c, "other", 1, A_MINUTE, 0, taken_add, &taken), MUSTER_E_NOT_FOUND);
+        assert_err(muster_lease_take(p.c, "other", 1, AN_HOUR, 0, taken_add, &taken), MUSTER_E_NOT_FOUND);
         char *entry = raw_string(s->server->redis, "EVAL %s 1 %s",
                                  "return redis.call('HVALS', KEYS[1] .. ':suspects:q')[1]", s->prefix);
         assert_string_equal(entry, "0");
@@ -185,7 +185,7 @@ static void jobs_go_back_to_their_places_and_nothing_counts(void **state)
     for (int i = 0; i < 5; i++) {
         take_unheard(&p, 3, PROXY_REPLIES);
         assert_job_state(s, "a", MUSTER_JOB_RUNNING);
-        assert_err(muster_lease_take(p.c, "other", 1, A_MINUTE, 0, taken_add, &taken), MUSTER_E_NOT_FOUND);
+        assert_err(muster_lease_take(p.c, "other", 1, AN_HOUR, 0, taken_add, &taken), MUSTER_E_NOT_FOUND);
         assert_jobs_listed(s, JOB_FILTER(.queue = "q", .state = MUSTER_JOB_WAITING), "a b ");
         assert_int_equal(job_look(s, "a").crashes, 0);
         assert_int_equal(job_look(s, "a").retried, 0);
@@ -213,12 +213,12 @@ static void a_thousand_come_back_in_their_order(void **state)
     scene_enqueue_n(s, "q", "t", 600);
     take_unheard(&p, 1000, PROXY_REPLIES);
     assert_int_equal(queue_row_of(s, "q").running, 1000);
-    assert_err(muster_lease_take(p.c, "other", 1, A_MINUTE, 0, taken_add, &taken), MUSTER_E_NOT_FOUND);
+    assert_err(muster_lease_take(p.c, "other", 1, AN_HOUR, 0, taken_add, &taken), MUSTER_E_NOT_FOUND);
     assert_int_equal(queue_row_of(s, "q").running, 0);
     assert_int_equal(raw_int(s->server->redis, "ZCARD %s:leases:q", s->prefix), 0);
     for (int tasks = 0, jobs = 0; tasks + jobs < 1000;) {
         char task[16], id[16];
-        assert_ok(take_n(s, "q", 1, A_MINUTE, &taken));
+        assert_ok(take_n(s, "q", 1, AN_HOUR, &taken));
         snprintf(task, sizeof task, "t%d", tasks);
         snprintf(id, sizeof id, "j%03d", jobs);
         if (!strcmp(taken.rows[0].task, task))

@@ -14,9 +14,9 @@
 #include "slow.h"
 #include "taken.h"
 
-#define A_MINUTE 60000
+#define AN_HOUR 3600000
 /* Longer than anything here takes. */
-#define LONG_WAIT 30000
+#define LONG_WAIT 600000
 
 struct waiter {
     struct muster_client *client;
@@ -32,7 +32,7 @@ struct waiter {
 static void *wait_for_a_task(void *arg)
 {
     struct waiter *w = arg;
-    w->err = muster_lease_take(w->client, w->queue, w->n, A_MINUTE, w->wait_ms, taken_add, &w->taken);
+    w->err = muster_lease_take(w->client, w->queue, w->n, AN_HOUR, w->wait_ms, taken_add, &w->taken);
     atomic_store(&w->has_returned, true);
     return NULL;
 }
@@ -279,7 +279,7 @@ static void he_waits_as_long_as_he_said(void **state)
     struct muster_client *c = scene_client(s);
     struct taken taken = {0};
     int64_t began = now_ms();
-    int err = muster_lease_take(c, "q", 1, A_MINUTE, 400, taken_add, &taken);
+    int err = muster_lease_take(c, "q", 1, AN_HOUR, 400, taken_add, &taken);
     int64_t took = now_ms() - began;
     muster_client_free(c);
     assert_err(err, MUSTER_E_NOT_FOUND);
@@ -488,10 +488,10 @@ static void a_connection_that_was_handed_in_takes_but_does_not_wait(void **state
     const struct muster_client_options o = {.size = sizeof o, .prefix = s->prefix, .redis = redis};
     scene_enqueue(s, "q", "t");
     assert_ok(muster_client_new(&c, &o));
-    int err_of_waiting = muster_lease_take(c, "q", 1, A_MINUTE, 1, taken_add, &taken);
+    int err_of_waiting = muster_lease_take(c, "q", 1, AN_HOUR, 1, taken_add, &taken);
     size_t n_of_waiting = taken.n;
     bool says_why = strstr(muster_client_error(c), "second connection") != NULL;
-    int err = muster_lease_take(c, "q", 1, A_MINUTE, 0, taken_add, &taken);
+    int err = muster_lease_take(c, "q", 1, AN_HOUR, 0, taken_add, &taken);
     muster_client_free(c);
     redisFree(redis);
     assert_err(err_of_waiting, MUSTER_E_STATE);

@@ -15,7 +15,7 @@
 #include "worker_process.h"
 
 #define HOUR 3600000
-#define A_MINUTE 60000
+#define AN_HOUR 3600000
 
 static void set(struct scene *s, const char *name, int64_t value)
 {
@@ -32,7 +32,7 @@ static void set_rate(struct scene *s, int64_t count, int64_t ms, int64_t burst)
 static size_t take(struct scene *s, size_t n)
 {
     struct taken taken = {0};
-    int err = take_n(s, "q", n, A_MINUTE, &taken);
+    int err = take_n(s, "q", n, AN_HOUR, &taken);
     assert_true(err == MUSTER_OK || err == MUSTER_E_NOT_FOUND);
     return taken.n;
 }
@@ -71,7 +71,7 @@ static void what_is_given_back_was_taken_all_the_same(void **state)
     set_rate(s, 2, HOUR, 0);
     scene_enqueue(s, "q", "t");
     for (int i = 0; i < 2; i++) {
-        assert_ok(take_n(s, "q", 1, A_MINUTE, &taken));
+        assert_ok(take_n(s, "q", 1, AN_HOUR, &taken));
         assert_ok(muster_lease_give_back(s->client, taken.rows[0].id));
     }
     assert_int_equal(take(s, 1), 0);
@@ -120,7 +120,7 @@ static void who_waits_for_a_lease_is_woken_when_it_refills(void **state)
     scene_enqueue_n(s, "q", "t", 2);
     set_rate(s, 10, 1000, 1);
     assert_int_equal(take(s, 2), 1);
-    assert_ok(muster_lease_take(s->client, "q", 1, A_MINUTE, SOON_MS, taken_add, &taken));
+    assert_ok(muster_lease_take(s->client, "q", 1, AN_HOUR, SOON_MS, taken_add, &taken));
     assert_int_equal(taken.n, 1);
 }
 

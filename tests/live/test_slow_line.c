@@ -11,6 +11,7 @@
 #include "protocol/script.h"
 #include "proxy.h"
 #include "slow.h"
+#include "taken.h"
 #include "worker/worker.h"
 
 #define LARGE ((size_t)5 * 1024 * 1024)
@@ -175,6 +176,25 @@ static void a_task_that_takes_longer_than_a_ttl_comes(void **state)
     assert_nothing_happened_to(s);
 }
 
+/* So does one for somebody who is no worker, and takes it under a lease. */
+static void a_task_that_takes_longer_than_its_lease_comes(void **state)
+{
+    struct scene *s = *state;
+    struct taken taken;
+    struct muster_client *direct = s->client;
+    workers(s, finish);
+    const struct muster_client_options o = {.size = sizeof o, .url = proxy.url, .prefix = s->prefix};
+    assert_ok(muster_client_new(&s->client, &o));
+    assert_ok(muster_task_enqueue(s->client, "leased", large, LARGE, NULL));
+    proxy_pace(&proxy, PROXY_DATA, DRIP, DRIP_MS);
+    assert_ok(take_n(s, "leased", 1, TTL_MS, &taken));
+    assert_int_equal(taken.rows[0].len, LARGE);
+    assert_ok(muster_lease_finish(s->client, taken.rows[0].id, NULL));
+    assert_int_equal(queue_row_of(s, "leased").stalled, 0);
+    muster_client_free(s->client);
+    s->client = direct;
+}
+
 static bool is_hasty(void *worker)
 {
     const struct muster_worker *w = worker;
@@ -281,6 +301,7 @@ int main(int argc, char **argv)
         slow_test(a_result_that_takes_longer_than_a_ttl_arrives),
         slow_test(a_result_that_somebody_in_between_holds_arrives),
         slow_test(a_task_that_takes_longer_than_a_ttl_comes),
+        slow_test(a_task_that_takes_longer_than_its_lease_comes),
         slow_test(a_task_of_which_too_little_comes_at_a_time_comes),
         slow_test(a_worker_whose_first_script_takes_longer_than_the_silence_begins),
         slow_test(much_that_is_small_arrives),

@@ -32,7 +32,7 @@ void fault_crew_kill(struct fault_crew *c, int place);
 /* The frozen worker goes on, if there is one. */
 void fault_crew_thaw(struct fault_crew *c);
 
-/* Stop all workers, and wait until they have ended without an error. */
+/* Stop all workers, and wait until they have ended as worker_process_reap_hurt() wants it. */
 void fault_crew_stop(struct fault_crew *c);
 
 /*

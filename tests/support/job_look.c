@@ -177,6 +177,6 @@ const char *job_take(struct scene *s, const char *queue, const char *id)
     static size_t next;
     struct one_taken one = {id, ids[next++ % 8]};
     *one.process = '\0';
-    assert_ok(muster_lease_take(s->client, queue, 1, 60000, 0, note_taken, &one));
+    assert_ok(muster_lease_take(s->client, queue, 1, 3600000, 0, note_taken, &one));
     return one.process;
 }

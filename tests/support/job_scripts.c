@@ -56,7 +56,7 @@ char *take_jobs(struct scene *s, const char *queue, const char *n, char token[12
     char *text = NULL;
     size_t len;
     FILE *out = open_memstream(&text, &len);
-    redisReply *reply = script_call(s, SCRIPT_TAKE, queue, n, "60000", "0", "");
+    redisReply *reply = script_call(s, SCRIPT_TAKE, queue, n, "3600000", "0", "");
     assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
     assert_int_equal(reply->element[0]->integer, 0);
     for (size_t i = 6; i < reply->elements; i += 3) {

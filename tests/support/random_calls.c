@@ -249,7 +249,7 @@ bool random_take(struct random_world *w, struct random_effect *e)
 {
     static const char *const counts[] = {"0", "1", "2", "5"};
     e->moves_due = e->forgets = true;
-    assert_ok(script_does(w->s, SCRIPT_TAKE, random_queue(w), counts[random_draw(w, 4)], "60000",
+    assert_ok(script_does(w->s, SCRIPT_TAKE, random_queue(w), counts[random_draw(w, 4)], "3600000",
                           random_draw(w, 2) ? "1" : "0", "", "0", random_draw(w, 2) ? random_holder(w) : ""));
     return true;
 }

@@ -24,7 +24,7 @@ static void token_of_job(struct scene *s, const char *id, char token[12])
 static void take_job(struct scene *s, const char *id, char token[12])
 {
     put_job(s, id, "data", "d");
-    assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "60000", "0", ""));
+    assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "3600000", "0", ""));
     token_of_job(s, id, token);
 }
 
@@ -32,7 +32,7 @@ static void take_job_of_a_key(struct script_world *world)
 {
     struct scene *s = world->s;
     put_job(s, "keyed", "data", "d", "key", "k");
-    assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "60000", "0", ""));
+    assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "3600000", "0", ""));
     token_of_job(s, "keyed", world->keyed_job);
 }
 
@@ -112,7 +112,7 @@ void script_world_make(struct script_world *world, struct scene *s)
     make_ended_jobs(world);
     take_and_die(&gone, s);
     scene_enqueue_n(s, "q", "leased", 2);
-    assert_ok(script_does(s, SCRIPT_TAKE, "q", "2", "60000", "0", "0123456789abcdef:1", "0", "holder"));
+    assert_ok(script_does(s, SCRIPT_TAKE, "q", "2", "3600000", "0", "0123456789abcdef:1", "0", "holder"));
     token_of_task(s, ".lease", "q", "leased0", world->leased);
     snprintf(world->process, sizeof world->process, ".lease:%s:q", world->leased);
     assert_ok(script_does(s, SCRIPT_EXTEND, ".lease", world->leased, "q", "", "1", "half"));

@@ -43,7 +43,7 @@ const char *take_one(struct scene *s, const char *queue, const char *task)
     static char ids[8][PROCESS_ID_MAX];
     static size_t next;
     struct taken one;
-    assert_ok(take_n(s, queue, 1, 60000, &one));
+    assert_ok(take_n(s, queue, 1, 3600000, &one));
     assert_int_equal(one.n, 1);
     assert_string_equal(one.rows[0].task, task);
     char *id = ids[next++ % 8];

@@ -27,7 +27,7 @@ int taken_add(const struct muster_process_info *p, void *arg);
 /* Take up to n with the scene's client, without waiting. The answer's error is the return value. */
 int take_n(struct scene *s, const char *queue, size_t n, int64_t lease_ms, struct taken *out);
 
-/* Take one for a minute; it must be this task. Returns its id, which stays valid for seven more calls. */
+/* Take one for an hour; it must be this task. Returns its id, which stays valid for seven more calls. */
 const char *take_one(struct scene *s, const char *queue, const char *task);
 
 /* This text is what waits in the queue, the next out first, each followed by a blank. */

@@ -173,3 +173,11 @@ int worker_process_reap(struct worker_process *w)
         fail_msg("worker %s ended with wait status %#x", w->id, (unsigned)status);
     return WEXITSTATUS(status);
 }
+
+bool worker_process_reap_hurt(struct worker_process *w)
+{
+    if (worker_process_reap(w) == 0)
+        return true;
+    const struct journal_entry *e = journal_find(w->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_STOPPED, w->id, NULL);
+    return e && (e->err == MUSTER_E_GONE || e->err == MUSTER_E_CONN);
+}

@@ -40,4 +40,8 @@ void worker_process_kill(struct worker_process *w);
 /* Wait for it to end by itself, as it does when its worker has stopped: 0, or 1 if that ended with an error. */
 int worker_process_reap(struct worker_process *w);
 
+/* The same. True also if it says that its peers have taken it for dead (E_GONE), or that Redis did not answer its stop in
+ * time (E_CONN): both happen when the machine keeps it from its heartbeats, or when it is cut off as it ends. */
+bool worker_process_reap_hurt(struct worker_process *w);
+
 #endif

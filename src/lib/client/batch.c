@@ -180,10 +180,10 @@ static int cancel_step(struct muster_client *c, const char *id, enum script_canc
     struct script_batch_cancelled now = {.left = 0};
     script_cancel_batch(&command, &c->root, id, step);
     int err = client_run(c, &command, &reply);
-    if (err == MUSTER_OK) {
-        err = script_batch_cancelled(reply, &now);
-        err = client_understand(c, err == MUSTER_OK ? add_nested(todo, now.nested) : err);
-    }
+    if (err == MUSTER_OK)
+        err = client_understand(c, script_batch_cancelled(reply, &now));
+    if (err == MUSTER_OK)
+        err = client_understand(c, add_nested(todo, now.nested));
     redis_reply_free(reply);
     count->removed += now.removed;
     count->running += now.running;

@@ -302,7 +302,7 @@ static void cancel_rest(struct muster_client *c, struct redisReply *reply, const
         script_cancel_more(&command, &c->root, at.first, at.queue);
         err = client_run(c, &command, &next);
         if (err == MUSTER_OK)
-            err = script_jobs_cancelled(next, &at);
+            err = client_understand(c, script_jobs_cancelled(next, &at));
         if (err == MUSTER_OK && at.left >= before)
             err = MUSTER_E_REDIS; /* damage: another call would find the same */
         redis_reply_free(reply);

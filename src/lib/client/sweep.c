@@ -174,7 +174,7 @@ static int tidy_step(struct muster_client *c, struct script_tidied *tidied)
     script_tidy(&command, &c->root, (uint64_t)tidied->place);
     int err = client_run(c, &command, &reply);
     if (err == MUSTER_OK)
-        err = script_tidied(reply, tidied);
+        err = client_understand(c, script_tidied(reply, tidied));
     redis_reply_free(reply);
     return err;
 }
