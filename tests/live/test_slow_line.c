@@ -13,6 +13,7 @@
 #include "slow.h"
 #include "taken.h"
 #include "worker/worker.h"
+#include "worker_process.h"
 
 #define LARGE ((size_t)5 * 1024 * 1024)
 #define TTL_MS slow_ms(2000)
@@ -138,6 +139,29 @@ static void much_that_is_small_arrives(void **state)
     job_put(s, "q", "a", "data", "small");
     job_await(s, "a", "state", "complete");
     assert_nothing_happened_to(s);
+}
+
+/* What it has sent of it counts for nothing, and its death against nobody: the next one is done with it at once. */
+static void one_that_dies_while_it_sends_a_result_has_not_ended(void **state)
+{
+    struct scene *s = *state;
+    struct live_worker *peer =
+        live_worker_idle(s, &(struct worker_spec){.id = "peer", .ttl_ms = TTL_MS, .queues = {{"other", 0}}});
+    struct worker_process *w = worker_process_idle(
+        s, &(struct worker_spec){
+               .id = "w1", .url = proxy.url, .ttl_ms = TTL_MS, .queues = {{"q", 0}}, .handler = finish_with_large});
+    proxy_pace_requests(&proxy, PROXY_DATA, DRIP, DRIP_MS, PROXY_WAIT);
+    int64_t before = redis_server_info(s->server, "total_net_input_bytes");
+    job_put(s, "q", "a", "data", "small");
+    while (redis_server_info(s->server, "total_net_input_bytes") - before < (int64_t)LARGE / 4)
+        run_loop(s->base, 10);
+    worker_process_kill(w);
+    job_assert(s, "a", "state", "running");
+    assert_ok(live_worker_serve(peer, "q", 0));
+    job_await(s, "a", "state", "complete");
+    assert_int_equal(scene_starts(s), 2);
+    job_assert(s, "a", "crashes", "");
+    job_assert(s, "a", "result", "");
 }
 
 struct beats {
@@ -300,6 +324,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         slow_test(a_result_that_takes_longer_than_a_ttl_arrives),
         slow_test(a_result_that_somebody_in_between_holds_arrives),
+        slow_test(one_that_dies_while_it_sends_a_result_has_not_ended),
         slow_test(a_task_that_takes_longer_than_a_ttl_comes),
         slow_test(a_task_that_takes_longer_than_its_lease_comes),
         slow_test(a_task_of_which_too_little_comes_at_a_time_comes),

@@ -5,9 +5,11 @@
  * Workers that die are only acted: they take, and nothing is heard of them again. The worker under test is a live one.
  */
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "epoll_worker.h"
 #include "invariant.h"
@@ -210,6 +212,51 @@ static void while_it_has_some_the_worker_takes_nothing_more(void **state)
     assert_non_null(journal_find(s->journal, 0, JOURNAL_START, -1, "peer", "new"));
     live_worker_answer(w, MUSTER_FINISH);
     raw_await(s->server->redis, s->base, 8, "HGET %s:worker:w hands", s->prefix);
+    await_quiet(s, "q");
+}
+
+static atomic_bool may_end[128];
+
+/* Tasks whose names begin with the same letter end together. */
+static enum muster_outcome wait_for_its_letter(struct muster_process *p, void *arg)
+{
+    const char *task = muster_process_task(p, NULL);
+    journal_process(((struct live_worker *)arg)->journal, JOURNAL_START, 0, p);
+    while (!atomic_load(&may_end[(unsigned char)*task]) && muster_process_stop_reason(p) == MUSTER_GO_ON)
+        usleep(1000);
+    return MUSTER_FINISH;
+}
+
+/* Handlers run on threads, and a thread goes on by itself with what lies ahead. Until a suspect's end is confirmed nothing
+ * does. */
+static void what_lies_ahead_waits_for_the_end_of_one(void **state)
+{
+    struct scene *s = *state;
+    raw_do(s->server->redis, "HSET %s:queue:r max_crashes 0", s->prefix);
+    make_suspects(s, "q", "s", 1);
+    scene_enqueue_n(s, "q", "new", 2);
+    scene_enqueue_n(s, "r", "a", 1);
+    scene_enqueue_n(s, "r", "b", 1);
+    struct worker_spec spec = {.id = "w", .ttl_ms = 10 * TTL_MS, .hands = 2, .prefetch = 20, .more.threads = 2};
+    spec.queues[0].name = "r";
+    spec.queues[1].name = "q";
+    spec.handler = wait_for_its_letter;
+    memset(may_end, 0, sizeof may_end);
+    live_worker_new(s, &spec);
+    scene_await_starts(s, 2);
+    raw_await(s->server->redis, s->base, 5, "HGET %s:worker:w held", s->prefix);
+    atomic_store(&may_end['a'], true);
+    scene_await_starts(s, 3);
+    assert_entry(s, "q", "0b");
+    redis_server_freeze(s->server);
+    atomic_store(&may_end['s'], true);
+    run_loop(s->base, TTL_MS);
+    atomic_store(&may_end['b'], true);
+    run_loop(s->base, TTL_MS);
+    assert_int_equal(scene_starts(s), 3);
+    redis_server_thaw(s->server);
+    atomic_store(&may_end['n'], true);
+    scene_await_starts(s, 5);
     await_quiet(s, "q");
 }
 
@@ -546,6 +593,7 @@ int main(int argc, char **argv)
         live_test(one_waits_until_the_others_have_ended),
         live_test(handlers_of_queues_without_a_limit_of_deaths_hold_none_up),
         live_test(while_it_has_some_the_worker_takes_nothing_more),
+        live_test(what_lies_ahead_waits_for_the_end_of_one),
         live_test(one_that_has_run_alone_for_long_is_suspected_no_more),
         live_test(the_program_is_told_once_that_one_runs_long),
         live_test(the_program_is_told_once_that_one_waits_long),

@@ -384,6 +384,38 @@ static void whom_it_cannot_sweep_it_names(void **state)
     assert_int_equal(scene_starts(s), 1);
 }
 
+#define REPLICAS_MS (10 * TTL_MS)
+
+static enum muster_outcome hand_on_at_damage(struct muster_process *p, void *arg)
+{
+    struct live_worker *w = arg;
+    struct scene *s = w->spec.arg;
+    journal_process(w->journal, JOURNAL_START, 0, p);
+    raw_do(s->server->redis, "HSET %s:worker:w ttl junk", s->prefix);
+    assert_ok(muster_worker_enqueue(w->worker, "elsewhere", "t", 1, NULL, NULL));
+    return MUSTER_FINISH;
+}
+
+/* Its heartbeats are refused for longer than a ttl, while its last end waits for what goes before it. */
+static void what_is_done_is_sent_before_damage_ends_it(void **state)
+{
+    struct scene *s = *state;
+    struct worker_spec spec = burst;
+    spec.ttl_ms = TTL_MS;
+    spec.handler = hand_on_at_damage;
+    spec.arg = s;
+    spec.more.replicas = 1; /* there is none */
+    spec.more.replicas_ms = REPLICAS_MS;
+    scene_enqueue(s, "q", "t");
+    struct live_worker *w = live_worker_new(s, &spec);
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "w", 1);
+    assert_int_equal(w->stop_err, MUSTER_E_REDIS);
+    assert_int_equal(n_events(s, MUSTER_EVENT_UNCOUNTED), 0);
+    assert_int_equal(scene_waiting(s, "q"), 0);
+    assert_int_equal(scene_waiting(s, "elsewhere"), 1);
+    assert_int_equal(raw_int(s->server->redis, "HLEN %s:processing:w:q", s->prefix), 0);
+}
+
 /* ---- max_tasks ---- */
 
 static struct worker_spec at_most(uint64_t n, int hands, int prefetch)
@@ -566,6 +598,7 @@ int main(int argc, char **argv)
         live_test(what_it_cancelled_or_retries_later_does_not_keep_it),
         live_test(what_the_dead_held_is_done_too),
         live_test(whom_it_cannot_sweep_it_names),
+        live_test(what_is_done_is_sent_before_damage_ends_it),
         live_test(it_begins_exactly_that_many_and_the_rest_stays_in_order),
         live_test(it_never_holds_more_than_it_may_begin),
         live_test(each_begin_counts_whatever_its_end),

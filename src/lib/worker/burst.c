@@ -80,12 +80,25 @@ static bool must_wait(struct muster_worker *w)
     return false;
 }
 
-/* What runs comes to its end first: each refused heartbeat asks again. */
+/* Something runs, or has ended and waits for what it has handed on, or for its answer. Not for ever: what was refused
+ * before is not waited for. */
+static bool has_work_under_way(const struct muster_worker *w)
+{
+    const struct muster_process *p;
+    if (process_count(w, IS_RUNNING) > 0 || follow_is_open(w))
+        return true;
+    PROCESS_EACH(p, w, IS_HELD | IS_DUE | IS_SENT)
+        if (!p->sent_before && !(p->data && p->data_stage == DATA_REFUSED))
+            return true;
+    return false;
+}
+
+/* That comes to its end first: each refused heartbeat asks again. */
 void burst_end_at_damage(struct muster_worker *w)
 {
     int err;
     const char *refusal = tell_refusal(w, &err);
-    if (!w->burst.is_wanted || stop_is_wished(w) || process_count(w, IS_RUNNING) > 0)
+    if (!w->burst.is_wanted || stop_is_wished(w) || has_work_under_way(w))
         return;
     tell_why(w, MUSTER_E_REDIS, "ends before all is done, because it cannot go on: %s", refusal ? refusal : "");
     muster_worker_stop(w, 0); /* an end that does not count now does not count later */

@@ -90,11 +90,11 @@ static bool start_ready(struct muster_worker *w)
 }
 
 /* Does nothing speak against a start that the loop hears of later? It counts for max_tasks, a time limit has a timer of
- * the loop, and a suspect waits until nothing has begun. */
+ * the loop, a suspect waits until nothing has begun, and others until the end of one is confirmed. */
 static bool may_go_ahead(struct muster_worker *w)
 {
     return w->threads && !is_held_back(w) && w->max_tasks == 0 && w->limit_ms == 0 && w->suspects.n == 0 &&
-           !fence_is_closed(w, clock_us());
+           !w->suspects.first && !fence_is_closed(w, clock_us());
 }
 
 bool dispatch_may_go_ahead(const struct muster_process *p)

@@ -126,8 +126,6 @@ static void on_enqueued(const struct redisReply *reply, void *arg)
 static void send_plainly(struct muster_worker *w)
 {
     struct produce *p = &w->produce;
-    if (confirm_is_wanted(&p->confirm))
-        return;
     for (struct posting *rest, *one = take_all(&p->waiting, &p->waiting_end); one; one = rest) {
         struct posting *last = send_run(one, w->connection.data, on_enqueued);
         rest = last->next;
@@ -243,15 +241,18 @@ static int open_link(struct muster_worker *w)
     return err;
 }
 
-/* The end of a turn of the loop. */
+/* The end of a turn of the loop. What the program hands in when it is told of what could not be sent, goes with the next. */
 static void on_turn_end(evutil_socket_t fd, short what, void *arg)
 {
     struct muster_worker *w = arg;
     struct produce *p = &w->produce;
     (void)fd, (void)what;
+    if (confirm_is_wanted(&p->confirm)) {
+        send_waiting(w);
+        return;
+    }
     send_plainly(w);
     finish_all(take_all(&p->refused, &p->refused_end), MUSTER_OK);
-    send_waiting(w);
 }
 
 /* ---- its life ---- */
