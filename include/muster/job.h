@@ -335,8 +335,9 @@ MUSTER_API int muster_job_put_many(struct muster_client *c, const char *queue,
  * Enqueue a task unless an equal one that was enqueued by this call is alive in this queue. An equal task is accepted
  * again as soon as this one is finished, failed, deleted or cancelled; if it was running when it was cancelled, or its
  * queue deleted, as soon as it ends: until then the answer is E_STATE, because nobody would do the work. So it is, too,
- * if a job that is no unique task has its id (see below), and is alive or has failed. Plain tasks with the same bytes do
- * not count and are always accepted. (worqr's unique queues, without markers that outlive their task.)
+ * while more than 400 jobs that waited for it are let go, and if a job that is no unique task has its id (see below), and
+ * is alive or has failed. Plain tasks with the same bytes do not count and are always accepted. (worqr's unique queues,
+ * without markers that outlive their task.)
  *
  * It is a task to all who meet it: muster_task_cancel(), muster_task_peek(), muster_queue_length(), lists and handlers
  * treat it so, it fails by its first MUSTER_FAIL, and nothing of it stays after its end. Unique tasks come out in their

@@ -29,6 +29,7 @@
     {E_STATE, "batch <state>", its id, i}    or not open,
     {E_STATE, "member", its id, i}           or the job is a member of this one
     {E_STATE, "recurs", "", i}               or the job recurs, and would never end
+    {E_STATE, "ending", id, i}       the same of a unique task: nobody would do the work
     {E_STATE, "dropped", id, i}      a job of this id runs, but is dropped unless it is finished: it is a unique task
                                      that was cancelled, or its queue was deleted
     {E_STATE, "no unique task", id, i}       it is a unique task, and a job that is none has its id, or has failed

@@ -35,7 +35,7 @@ static const struct way {
             {"later, helped", .is_later = true, .helped = true}};
 
 /* What goes wrong when the process hands on. */
-enum trouble { WRONG_TYPE, FULL, CUT_BEFORE, CUT_BEHIND, FORGOTTEN };
+enum trouble { WRONG_TYPE, FULL, CUT_BEFORE, CUT_BEHIND, FORGOTTEN, ENDING };
 
 static struct plot {
     struct scene *scene;
@@ -85,6 +85,9 @@ static void begin_trouble(void)
         free(turn);
         proxy_trap(&the.proxy, "handed-on", PROXY_REPLIES);
         break;
+    case ENDING: /* one of its id has ended, and those that waited for it are still let go */
+        raw_do(redis, "ZADD %s:freed:dhanded-on 0 x", prefix);
+        break;
     }
 }
 
@@ -98,6 +101,8 @@ static void end_trouble(void)
         raw_do(redis, "RENAME %s-aside %s:queues:next", prefix, prefix);
     if (the.trouble == FULL)
         raw_do(redis, "CONFIG SET maxmemory 0");
+    if (the.trouble == ENDING)
+        raw_do(redis, "DEL %s:freed:dhanded-on", prefix);
 }
 
 /* ---- the worker ---- */
@@ -211,7 +216,8 @@ static void note_event(struct live_worker *w, const struct muster_event *e)
 static bool is_met(void *arg)
 {
     (void)arg;
-    return the.broken[0] || (the.trouble == WRONG_TYPE || the.trouble == FULL ? the.n_refused > 0 : the.n_down > 0);
+    const bool is_refused = the.trouble == WRONG_TYPE || the.trouble == FULL || the.trouble == ENDING;
+    return the.broken[0] || (is_refused ? the.n_refused > 0 : the.n_down > 0);
 }
 
 static bool have_finished(void *n)
@@ -286,6 +292,7 @@ PLOT(a_job_while_redis_is_full, A_JOB, FULL)
 PLOT(a_job_that_the_cut_comes_before, A_JOB, CUT_BEFORE)
 PLOT(a_job_whose_answer_is_lost, A_JOB, CUT_BEHIND)
 PLOT(a_job_whose_script_is_forgotten, A_JOB, FORGOTTEN)
+PLOT(a_job_whose_id_is_not_free_yet, A_JOB, ENDING)
 PLOT(data_that_are_refused, DATA, WRONG_TYPE)
 PLOT(data_that_the_cut_comes_before, DATA, CUT_BEFORE)
 PLOT(data_whose_answer_is_lost, DATA, CUT_BEHIND)
@@ -361,6 +368,7 @@ int main(int argc, char **argv)
         live_test(a_job_that_the_cut_comes_before),
         live_test(a_job_whose_answer_is_lost),
         live_test(a_job_whose_script_is_forgotten),
+        live_test(a_job_whose_id_is_not_free_yet),
         live_test(data_that_are_refused),
         live_test(data_that_the_cut_comes_before),
         live_test(data_whose_answer_is_lost),

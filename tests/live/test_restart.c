@@ -260,6 +260,40 @@ static void what_redis_has_forgotten_is_lost(void **state)
     redis_server_remove(&own);
 }
 
+static void end_the_life_of(struct scene *s, struct live_worker *w)
+{
+    live_worker_free(s, w); /* without a stop, as by a kill */
+    raw_await(s->server->redis, s->base, 1, "EVAL %s 1 %s w",
+              "local t, P, w = redis.call('TIME'), KEYS[1], ARGV[1]\n"
+              "local ends = tonumber(redis.call('ZSCORE', P .. ':registry', w))\n"
+              "return redis.call('EXISTS', P .. ':alive:' .. w) == 0 and ends < t[1] * 1000 and 1 or 0",
+              s->prefix);
+}
+
+/* It lies where a former life has left it, and nobody but this worker looks there. */
+static void what_redis_has_forgotten_to_be_taken_up_is_taken_up_again(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server own;
+    struct live_worker *first = begin_on(
+        s, &own, &(struct worker_spec){.id = "w", .ttl_ms = 300, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
+    scene_enqueue(s, "q", "t");
+    scene_await_starts(s, 1);
+    end_the_life_of(s, first);
+    size_t started = n_events(s, MUSTER_EVENT_STARTED);
+    struct live_worker *w = live_worker_new(
+        s, &(struct worker_spec){.id = "w", .ttl_ms = AN_HOUR, .answer = MUSTER_LATER, .more = {.resume = 1}});
+    scene_await_events(s, MUSTER_EVENT_STARTED, "w", started + 1);
+    raw_do(own.redis, "SAVE");
+    assert_ok(live_worker_serve(w, "q", 0));
+    scene_await_starts(s, 2);
+    come_back_as_saved(s);
+    scene_await_starts(s, 3);
+    live_worker_answer(w, MUSTER_FINISH);
+    await_nothing_runs(s);
+    redis_server_remove(&own);
+}
+
 /* ---- connections cut ---- */
 
 /* No task runs twice: what the lost answers had to say is settled before anything is taken up again. */
@@ -358,6 +392,7 @@ int main(int argc, char **argv)
         live_test(what_it_holds_of_a_queue_that_redis_has_forgotten_comes_back_when_it_dies),
         live_test(what_comes_of_a_queue_that_was_left_before_goes_back),
         live_test(what_redis_has_forgotten_is_lost),
+        live_test(what_redis_has_forgotten_to_be_taken_up_is_taken_up_again),
         live_test(ends_in_flight_on_a_killed_connection_are_settled),
         live_test(tasks_taken_on_a_killed_connection_are_found_again),
         live_test(a_half_open_data_connection_is_replaced_within_the_ttl),

@@ -120,6 +120,24 @@ static void one_that_failed_or_was_cancelled_is_accepted_again(void **state)
     checked_assert_clean(s);
 }
 
+/* That an equal one is alive would promise that somebody does it. */
+static void one_whose_followers_are_still_let_go_is_in_the_way(void **state)
+{
+    enum { MORE_THAN_A_STEP = 401 };
+    struct scene *s = *state;
+    struct taken taken;
+    char id[MUSTER_JOB_ID_MAX + 1], follower[8];
+    snprintf(id, sizeof id, "%s", put(s, "q", "t"));
+    for (int i = 0; i < MORE_THAN_A_STEP; i++) {
+        snprintf(follower, sizeof follower, "f%d", i);
+        job_put(s, "other", JOB_SPEC(.id = follower, .after = IDS(id), .n_after = 1));
+    }
+    assert_ok(muster_lease_finish(s->client, take_one(s, "q", "t"), NULL));
+    assert_in_the_way(s, "q", "t", "still let go");
+    assert_ok(take_n(s, "other", 1, MINUTE, &taken)); /* which goes on with it */
+    assert_string_equal(put(s, "q", "t"), id);
+}
+
 static void a_job_that_happens_to_have_its_id_is_another_matter(void **state)
 {
     struct scene *s = *state;
@@ -467,6 +485,7 @@ int main(int argc, char **argv)
         live_test(an_equal_task_is_enqueued_once_while_it_lives),
         live_test(twins_are_of_one_queue_and_one_text),
         live_test(one_that_failed_or_was_cancelled_is_accepted_again),
+        live_test(one_whose_followers_are_still_let_go_is_in_the_way),
         live_test(a_job_that_happens_to_have_its_id_is_another_matter),
         live_test(it_looks_like_a_task),
         live_test(they_come_out_in_their_order_in_turn_with_other_tasks),

@@ -135,8 +135,8 @@ local function read_old(P, call, spec)
       or not Jobs.can_depend(P, id, spec.after) then
     return {E_REDIS, damaged}
   end
-  if Jobs.is_ending(P, id) then
-    return {E_EXISTS, 'ending', id}
+  if Jobs.is_ending(P, id) then -- of a unique task E_EXISTS would say that somebody does the work
+    return {spec.given.unique and E_STATE or E_EXISTS, 'ending', id}
   end
   local given, is_alive = spec.given, old and not Jobs.is_over(old)
   local is_change = old and spec.replace == '1' and old.state ~= 'complete' and not old.unique

@@ -23,7 +23,7 @@ static void on_put(const struct redisReply *reply, void *arg)
     if (!async_hear_reply(&asked->call, asked->bytes, reply))
         return;
     const int err = reply_status(reply);
-    const bool is_there = err == MUSTER_E_EXISTS && !reply_is(reply_at(reply, 1), "ending");
+    const bool is_there = job_put_is_there(err, reply);
     const char *why = refusal(asked, err, reply);
     if (err == MUSTER_OK) {
         async_hear_done(&asked->call);

@@ -30,7 +30,7 @@ static int put(struct muster_client *c, struct command *command, const char *que
     else
         client_say(c, job_say_refusal(err, put_id, reply));
     /* The one that is there already may be what this call put the last time, when it was not confirmed. */
-    bool is_there = err == MUSTER_OK || (err == MUSTER_E_EXISTS && !(what && strcmp(what, "ending") == 0));
+    bool is_there = job_put_is_there(err, reply);
     redis_reply_free(reply);
     return is_there && c->confirmed.err != MUSTER_OK ? client_confirmed(c) : err;
 }

@@ -4,6 +4,7 @@
  */
 #include "protocol/job_put.h"
 
+#include <muster/error.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,4 +86,9 @@ void job_put_make_id(char id[MUSTER_JOB_ID_MAX + 1])
 {
     for (int i = 0; i < 4; i++)
         snprintf(id + 8 * i, 9, "%08x", arc4random());
+}
+
+bool job_put_is_there(int err, const struct redisReply *reply)
+{
+    return err == MUSTER_OK || (err == MUSTER_E_EXISTS && !reply_is(reply_at(reply, 1), "ending"));
 }

@@ -6,6 +6,7 @@
 #define JOB_PUT_H
 
 #include <muster/job.h>
+#include <stdbool.h>
 
 #include "base/cron_ticks.h"
 #include "protocol/script.h"
@@ -16,6 +17,10 @@ void job_put_begin(struct command *command, const struct script_root *root, cons
  * */
 void job_put_add(struct command *command, const struct muster_job_spec *spec, const char *id,
                  const struct cron_ticks *ticks);
+
+/* A put was answered so: is its job there? It may have been before, by the same call, when that was not confirmed. But not
+ * while the last job of its id has ended, and others are still let go: nothing of it was put then. */
+bool job_put_is_there(int err, const struct redisReply *reply);
 
 /* An id for a job that has none. */
 void job_put_make_id(char id[MUSTER_JOB_ID_MAX + 1]);

@@ -72,6 +72,10 @@ static const char *say_in_the_way(const char *what, const char *id)
             "'%s' is in somebody's hands, but was cancelled, or its queue was deleted: when it is let go it "
             "is dropped. Put it again then; nothing was put",
             id ? id : "");
+    if (what && strcmp(what, "ending") == 0)
+        return words_say("an equal task, '%s', has ended, and the jobs that waited for it are still let go: enqueue it "
+                         "again in a moment; nothing was enqueued",
+                         id ? id : "");
     if (what && strcmp(what, "no unique task") == 0)
         return words_say("'%s', the id of this unique task, is that of a job which is none: cancel or drop that one "
                          "first; nothing was enqueued",

@@ -128,9 +128,20 @@ static bool hear_length(struct muster_process *p, const struct redisReply *reply
     bool is_length = p->kind == PROCESS_TASK || reply_status(reply) == MUSTER_E_TOO_BIG;
     if (!is_length || reply_kind(length) != REPLY_INTEGER)
         return false;
-    if (!too_large_task(p, reply_count(length)) && !fetch(p))
+    if (too_large_task(p, reply_count(length)))
+        return true;
+    if (p->lacked_memory) /* anything does: the next heartbeat's count brings it back */
+        tell_refused(p->worker, REQUEST_FETCH, MUSTER_E_NOMEM, NULL);
+    if (p->lacked_memory || !fetch(p))
         process_free(p);
     return true;
+}
+
+/* What else is here has its bytes, or has ended with some: that memory is coming free. */
+static bool lacks_memory_alone(struct muster_process *p)
+{
+    const struct processes *all = &p->worker->processes;
+    return all->n_known + all->n_disowned == processes_that(all, LACKS_BYTES) && too_large_note_no_memory(p);
 }
 
 static void on_fetched(const struct redisReply *reply, void *arg)
@@ -145,8 +156,8 @@ static void on_fetched(const struct redisReply *reply, void *arg)
     if (!reply || !p || !process_is(p, LACKS_BYTES) || (asks_length && hear_length(p, reply)))
         return;
     int err = read_fetched(p, reply);
-    if (err == MUSTER_E_NOMEM && too_large_note_no_memory(p) && fetch(p))
-        return;
+    if (err == MUSTER_E_NOMEM && !asks_length && lacks_memory_alone(p) && fetch(p))
+        return; /* a record that has come although its length was asked for is small */
     too_large_fetched(p);
     if (err == MUSTER_OK)
         tell_accepted(w, REQUEST_FETCH);

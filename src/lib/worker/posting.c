@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocol/job_put.h"
 #include "protocol/job_say.h"
 #include "worker/worker.h"
 
@@ -48,7 +49,7 @@ bool posting_is_job(const struct posting *posting)
 bool posting_is_there(const struct posting *posting)
 {
     return posting->err == MUSTER_OK || posting->err == MUSTER_E_UNCONFIRMED ||
-           (posting_is_job(posting) && posting->err == MUSTER_E_EXISTS);
+           (posting->err == MUSTER_E_EXISTS && posting->was_there);
 }
 
 bool posting_is_told(const struct posting *posting)
@@ -93,6 +94,7 @@ void posting_finish(struct posting *posting)
 int posting_note_put(struct posting *posting, const struct redisReply *reply)
 {
     int err = reply_status(reply);
+    posting->was_there = job_put_is_there(err, reply);
     const bool is_told = err != MUSTER_OK && reply_text(reply_at(reply, 1));
     const char *words = is_told ? job_say_refusal(err, posting->job, reply) : NULL;
     if (words)

@@ -34,6 +34,7 @@ struct posting {
     uint64_t waiting;
     struct command put; /* what puts a job; empty: it is a task */
     char job[MUSTER_JOB_ID_MAX + 1];
+    bool was_there; /* a job of its id, says its answer: it may be what the same call has put before */
     char queue[MUSTER_QUEUE_MAX + 1];
     size_t len;
     char bytes[];

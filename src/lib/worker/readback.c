@@ -119,6 +119,7 @@ static void begin_connection(struct muster_worker *w)
 {
     connection_accepted(w); /* Redis has written the connection's number */
     serve_say_again(w);
+    resume_begin_again(w);
     forget_tokens(w);
 }
 

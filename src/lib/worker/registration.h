@@ -35,6 +35,7 @@ struct resuming {
     } stage;
     bool in_flight;
     bool is_refused; /* not again before the next heartbeat */
+    bool has_left;   /* a former life has left something for this one */
 };
 
 bool registration_is_there(const struct muster_worker *w);
@@ -52,6 +53,8 @@ void registration_end(struct muster_worker *w);
 /* ---- resume.c ---- */
 /* The worker is registered; `n_left`: what a former life has left for this one. */
 void resume_begin(struct muster_worker *w, uint64_t n_left);
+/* A new connection: a Redis that came back older does not know that what was left was taken up. */
+void resume_begin_again(struct muster_worker *w);
 /* Until it is over nothing else is taken. */
 bool resume_is_under_way(const struct muster_worker *w);
 /* Does what can be done now; asked in each round. */

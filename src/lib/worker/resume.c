@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a former life of the id held comes first, with the option resume; without it that of queues that share evenly. When all queues of the worker are announced,
- * script_take_up() moves it into the worker's sets, some of it in each call; a read-back then names it. Until that is
- * answered the worker takes nothing else, and has no hands for others to fill.
+ * What a former life of the id held comes first, with the option resume; without it that of queues that share evenly. When
+ * all queues of the worker are announced, script_take_up() moves it into the worker's sets, some of it in each call; a
+ * read-back then names it. Until that is answered the worker takes nothing else, and has no hands for others to fill. All of
+ * that is done again over each new connection, for a Redis that came back older: there it lies where nobody else looks.
  *
  * What belongs to queues that the worker does not serve goes back to the front with the last call, and the program is
  * told.
@@ -23,6 +24,15 @@ void resume_begin(struct muster_worker *w, uint64_t n_left)
 {
     w->resuming.stage = w->resume || n_left > 0 ? RESUME_TAKES_UP : RESUME_DONE;
     w->resuming.in_flight = w->resuming.is_refused = false;
+    w->resuming.has_left = n_left > 0;
+}
+
+void resume_begin_again(struct muster_worker *w)
+{
+    if (!w->resuming.has_left)
+        return;
+    w->resuming.stage = RESUME_TAKES_UP;
+    w->resuming.is_refused = false;
 }
 
 void resume_forget(struct muster_worker *w)

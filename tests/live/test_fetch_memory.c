@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A worker that has no memory for a task or a job's record which it fetches: one that is too large for a worker that holds
+ * nothing else fails, by its name; others are not charged with what is only lacking now.
+ *
+ * The linker puts the function below in place of malloc().
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job_look.h"
+#include "live_worker.h"
+#include "slow.h"
+
+#define TTL_MS slow_ms(900)
+
+enum { LARGE = 300000, SMALL = 2000 };
+
+/* There is no memory for so many bytes, with what stands around them; 0: there is. */
+static size_t short_of;
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+    return short_of > 0 && size >= short_of && size <= short_of + 200 ? NULL : __real_malloc(size);
+}
+
+/* ---- the worker ---- */
+
+static const char *const kinds[] = {"a task", "a job"};
+
+static bool has_failed(struct scene *s)
+{
+    return raw_int(s->server->redis, "EXISTS %s:failed:q", s->prefix) == 1;
+}
+
+struct seen {
+    struct scene *scene;
+    int n_unfetched, n_data_refused;
+};
+
+static void note_event(struct live_worker *w, const struct muster_event *e)
+{
+    struct seen *seen = w->spec.arg;
+    bool is_refused = e->type == MUSTER_EVENT_REFUSED;
+    seen->n_unfetched += is_refused && strstr(e->text, "fetching a task was refused") != NULL;
+    seen->n_data_refused += is_refused && strstr(e->text, "new data of a job was refused") != NULL;
+}
+
+static bool was_not_fetched(void *arg)
+{
+    const struct seen *seen = arg;
+    return seen->n_unfetched > 0 || has_failed(seen->scene);
+}
+
+static bool are_data_refused(void *arg)
+{
+    const struct seen *seen = arg;
+    return seen->n_data_refused > 0;
+}
+
+/* The process of a job ends when Redis has its new data. */
+static enum muster_outcome handle(struct muster_process *p, void *arg)
+{
+    struct live_worker *w = arg;
+    const struct muster_job *job = muster_process_job(p);
+    journal_process(w->journal, JOURNAL_START, 0, p);
+    if (job && strcmp(job->id, "held") == 0)
+        assert_ok(muster_process_set_data(p, "new", 3));
+    return MUSTER_FINISH;
+}
+
+static void begin(struct scene *s, struct seen *seen)
+{
+    *seen = (struct seen){.scene = s};
+    live_worker_idle(s, &(struct worker_spec){.id = "w",
+                                              .ttl_ms = TTL_MS,
+                                              .hands = 2,
+                                              .queues = {{"q", 0}},
+                                              .handler = handle,
+                                              .on_event = note_event,
+                                              .arg = seen});
+}
+
+/* There is no memory for it when the worker hears of it. */
+static void enqueue(struct scene *s, size_t len, bool is_job)
+{
+    static char bytes[LARGE];
+    memset(bytes, 'x', sizeof bytes);
+    if (is_job)
+        job_put(s, "q", JOB_SPEC(.id = "large", .data = {bytes, len}));
+    else
+        assert_ok(muster_task_enqueue(s->client, "q", bytes, len, NULL));
+    short_of = len;
+}
+
+static void stop(struct scene *s)
+{
+    struct live_worker *w = s->workers;
+    live_worker_stop(s, w, 0);
+    live_worker_free(s, w);
+}
+
+/* ---- what becomes of it ---- */
+
+/* Its end waits for something, and its bytes are here until then. */
+static void what_others_hold_is_charged_to_nobody(void **state)
+{
+    struct scene *s = *state;
+    struct redisContext *redis = s->server->redis;
+    struct seen seen;
+    for (size_t i = 0; i < N_OF(kinds); i++) {
+        size_t before = scene_starts(s);
+        begin(s, &seen);
+        raw_do(redis, "SET %s:notes:w x", s->prefix);
+        job_put(s, "q", JOB_SPEC(.id = "held"));
+        wait_on(s->base, are_data_refused, &seen, SOON_MS);
+        enqueue(s, LARGE, i == 1);
+        wait_on(s->base, was_not_fetched, &seen, SOON_MS);
+        short_of = 0;
+        raw_do(redis, "DEL %s:notes:w", s->prefix);
+        if (has_failed(s))
+            fail_msg("%s failed", kinds[i]);
+        scene_await_starts(s, before + 2);
+        scene_await_waiting(s, "q", 0);
+        raw_await(redis, s->base, 0, "HGET %s:queue:q running", s->prefix);
+        stop(s);
+    }
+}
+
+static void what_is_too_large_for_an_empty_worker_fails(void **state)
+{
+    struct scene *s = *state;
+    struct seen seen;
+    for (size_t i = 0; i < N_OF(kinds); i++) {
+        size_t before = scene_starts(s);
+        begin(s, &seen);
+        enqueue(s, LARGE, i == 1);
+        raw_await(s->server->redis, s->base, 1 + (int64_t)i, "ZCARD %s:failed:q", s->prefix);
+        assert_int_equal(raw_int(s->server->redis, "HGET %s:failures:q g:too-large", s->prefix), 1 + (int64_t)i);
+        assert_int_equal(seen.n_unfetched, 0);
+        scene_enqueue(s, "q", "t");
+        scene_await_starts(s, before + 1);
+        short_of = 0;
+        stop(s);
+    }
+}
+
+/* It is told, and comes again with a heartbeat, not at once and over and over. */
+static void what_is_small_waits_for_memory(void **state)
+{
+    struct scene *s = *state;
+    struct seen seen;
+    for (size_t i = 0; i < N_OF(kinds); i++) {
+        size_t before = scene_starts(s);
+        begin(s, &seen);
+        enqueue(s, SMALL, i == 1);
+        wait_on(s->base, was_not_fetched, &seen, SOON_MS);
+        short_of = 0;
+        scene_await_starts(s, before + 1);
+        assert_false(has_failed(s));
+        raw_await(s->server->redis, s->base, 0, "HGET %s:queue:q running", s->prefix);
+        stop(s);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        live_test(what_others_hold_is_charged_to_nobody),
+        live_test(what_is_too_large_for_an_empty_worker_fails),
+        live_test(what_is_small_waits_for_memory),
+    };
+    return scene_run(tests, argc, argv);
+}
