@@ -930,7 +930,9 @@ typedef int muster_queue_event_fn(const struct muster_queue_event *event, void *
  *   MUSTER_E_FULL     Redis is full, and cannot note that somebody listens. That is noted anew now and then, so this may
  *                     also end it in the middle
  *   MUSTER_E_CONN     the connection broke, Redis did not answer in time, a Sentinel names another master now, or the
- *                     other connection leads to another server now: what happens there is not heard here
+ *                     other connection leads to another server now: what happens there is not heard here. Or `fn` has
+ *                     taken more than nine seconds, or the program stood still for so long: Redis may have published
+ *                     nothing meanwhile. muster_listener_new() is for programs that take their time
  */
 MUSTER_API int muster_queue_listen(struct muster_client *c, const char *queue, int64_t wait_ms, int (*ready)(void *arg),
                                    muster_queue_event_fn *fn, void *arg) MUSTER_MUST_CHECK;

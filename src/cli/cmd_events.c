@@ -67,8 +67,9 @@ const struct command cmd_events = {
     .operands = "",
     .summary = "Print what happens to jobs, one JSON object per line, until it is interrupted",
     .about = "It prints what happens after it says that it listens. With --timeout it ends after that time, with exit\n"
-             "code 124. If the connection breaks, it ends with 69; if a slot of a cluster moves for longer than the\n"
-             "answer of Redis may take, with 75. Start it again then, and see `muster job` for what it missed.\n",
+             "code 124. If the connection breaks, or nobody reads what it prints for more than nine seconds, it ends\n"
+             "with 69; if a slot of a cluster moves for longer than the answer of Redis may take, with 75. Start it\n"
+             "again then, and see `muster job` for what it missed.\n",
     .examples = "muster events --queue mail\n"
                 "muster events --tracked --timeout 1h | tee events\n",
     .options = options,

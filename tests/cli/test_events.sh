@@ -7,6 +7,7 @@
 #  3. SIGINT and SIGTERM end it with status 0, --timeout with 124, a closed pipe with SIGPIPE, all without a line about it
 #  4. when nobody listens, nothing is published
 #  5. it does not hear another database of the same Redis
+#  6. one that stood still until Redis had forgotten it ends with 69, because events may be missing
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -94,6 +95,18 @@ wait_for events_are here 'put zero'
 end here INT 0
 events_are here 'put zero' || fail "heard here: $(events here)"
 end there INT 0
+
+# ---- 6
+is_forgotten() { (($(redis HGET muster:config listen) < $(date +%s%3N))); }
+listen still "$MUSTER" events
+ok put q data --id heard
+kill -STOP "${pids[still]}"
+wait_for is_forgotten
+ok put q data --id missed
+kill -CONT "${pids[still]}"
+check_end still 69
+events_are still 'put heard' || fail "heard: $(events still)"
+says still 'events may have been missed' || fail "it said: $(cat still.err)"
 
 check_usage events word
 check_usage events --queue ''

@@ -105,6 +105,60 @@ static void a_listener_follows(struct scene *s, enum endpoint_turn turn, enum en
     hearing_close(&h);
 }
 
+struct told {
+    struct scene *scene;
+    int64_t until_ms; /* of a queue, and of jobs, the sooner one */
+};
+
+static int64_t told_until_ms(const struct scene *s)
+{
+    const int64_t queue = raw_int(endpoint.old.redis, "HGET %s:queue:q listen", s->prefix);
+    const int64_t jobs = raw_int(endpoint.old.redis, "HGET %s:config listen", s->prefix);
+    return queue < jobs ? queue : jobs;
+}
+
+static bool is_told_anew(void *arg)
+{
+    const struct told *told = arg;
+    return told_until_ms(told->scene) > told->until_ms;
+}
+
+static void open_both(struct hearing *h, struct scene *s)
+{
+    hearing_open(h, s, endpoint.url, ENDPOINT_TIMEOUT_MS, NULL);
+    hearing_add(h, "q", MUSTER_LISTEN_DONE);
+    hearing_add(h, "r", MUSTER_LISTEN_JOBS);
+    hearing_await(h, "ready q", 1);
+    hearing_await(h, "ready r", 1);
+}
+
+/* Its subscription breaks before its other connection, over which the old master is told once more that it listens. The new
+ * one knows nothing of that. */
+static void what_the_old_master_was_told_makes_no_listener_ready(void **state)
+{
+    struct scene *s = *state;
+    struct hearing h;
+    if (endpoint.is_sentinel)
+        return;
+    open_both(&h, s);
+    endpoint_fail_over(s, PLAIN, BESIDE_AN_EMPTY_ONE);
+    proxy_refuse(&endpoint.proxy);
+    proxy_cut(&endpoint.proxy, PROXY_SUBSCRIPTION);
+    hearing_await(&h, "gap q E_CONN", 1);
+    struct told told = {s, told_until_ms(s)};
+    wait_until(is_told_anew, &told, SOON_MS);
+    proxy_cut(&endpoint.proxy, PROXY_DATA);
+    proxy_accept(&endpoint.proxy);
+    hearing_await(&h, "ready q", 2);
+    finish(s, "a");
+    hearing_await(&h, "ready r", 2);
+    assert_ok(muster_job_put(s->client, "r",
+                             &(struct muster_job_spec){.size = sizeof(struct muster_job_spec), .id = "j"}, NULL));
+    hearing_await(&h, "done q .lease a", 1);
+    hearing_await(&h, "job r put j", 1);
+    hearing_close(&h);
+}
+
 /* ---- who only reads ---- */
 
 #define WAITING 7
@@ -182,7 +236,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {ENDPOINT_CASES(ENDPOINT_ENTRY, a_worker)
                                            ENDPOINT_CASES(ENDPOINT_ENTRY, a_listener)
-                                               endpoint_test(a_task_right_behind_a_failover_runs_once),
+                                               endpoint_test(what_the_old_master_was_told_makes_no_listener_ready),
+                                       endpoint_test(a_task_right_behind_a_failover_runs_once),
                                        endpoint_test(a_large_task_right_behind_a_failover_runs_once),
                                        endpoint_test(a_job_right_behind_a_failover_runs_once),
                                        endpoint_test(a_reader_leaves_a_demoted_master),

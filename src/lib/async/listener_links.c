@@ -207,14 +207,23 @@ static void on_telling_up(void *arg)
         claim(l);
 }
 
-/* Who is ready stays it, for as long as the scripts remember. */
+/* Who is ready stays it, for as long as the scripts remember. For all others what was told over this connection does not
+ * count: the next one may lead to another server. */
 static void on_telling_down(void *arg, int err, const char *text)
 {
     struct muster_listener *l = arg;
+    bool are_jobs_heard = false;
     l->is_claimed = false;
-    for (size_t i = 0; i < l->ears.n; i++)
-        if (!l->ears.all[i]->is_ready)
-            miss(l, l->telling, l->ears.all[i], err, text);
+    for (size_t i = 0; i < l->ears.n; i++) {
+        struct listener_ear *ear = l->ears.all[i];
+        are_jobs_heard |= ear->is_ready && listener_ear_is_of_jobs(ear);
+        if (ear->is_ready)
+            continue;
+        listener_tell_forget(&ear->told);
+        miss(l, l->telling, ear, err, text);
+    }
+    if (!are_jobs_heard)
+        listener_tell_forget(&l->ears.jobs);
 }
 
 /* ---- their life ---- */

@@ -10,9 +10,6 @@
 #include "base/clock.h"
 #include "protocol/script_queue.h"
 
-/* The scripts are told so often; and they cannot be relied on to remember for longer than FRESH_MS. */
-#define TELL_MS 3000
-#define FRESH_MS 9000
 /* At most so many scripts are under way. */
 #define UNDER_WAY_MAX 32
 
@@ -109,7 +106,7 @@ static int tell(struct muster_listener *l, struct listener_told *told, const cha
         return err;
     }
     told->is_under_way = true;
-    told->try_ms = t->sent_ms + TELL_MS;
+    told->try_ms = t->sent_ms + LISTEN_RENEW_MS;
     l->n_telling++;
     return MUSTER_OK;
 }
@@ -141,7 +138,7 @@ void listener_tell_due(struct muster_listener *l)
 
 static bool has_gone_stale(struct listener_told *told)
 {
-    bool is_stale = told->at_ms > 0 && clock_ms() - told->at_ms > FRESH_MS;
+    bool is_stale = told->at_ms > 0 && clock_ms() - told->at_ms > LISTEN_FRESH_MS;
     if (is_stale)
         told->at_ms = 0;
     return is_stale;

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "client/client.h"
 #include "protocol/events.h"
-#include "protocol/script_queue.h"
 
 struct listening {
     const char *queue;
@@ -21,6 +20,7 @@ struct listening {
     muster_job_event_fn *job_fn;
     void *arg;
     bool stop;
+    int64_t told_at_ms; /* when the scripts were last told, with success */
 };
 
 static void hear_queue(struct muster_client *c, struct listening *l, const struct redisReply *message)
@@ -90,32 +90,66 @@ int listen_announce(struct muster_client *c, const char *told)
     return err == MUSTER_E_TIMEOUT ? MUSTER_E_CONN : err;
 }
 
+static int tell(struct muster_client *c, struct listening *l)
+{
+    const int64_t now = clock_ms();
+    int err = listen_announce(c, l->told);
+    if (err == MUSTER_OK)
+        l->told_at_ms = now;
+    return err;
+}
+
+static int say_time_is_over(struct muster_client *c, int64_t wait_ms)
+{
+    redis_error_set(c->redis, "the %lld ms to listen are over", (long long)wait_ms);
+    return MUSTER_E_TIMEOUT;
+}
+
+/* Nobody tells them while the program's function runs. */
+static int say_missed(struct muster_client *c, int64_t ms)
+{
+    redis_error_set(
+        c->redis,
+        "Redis was not told for %lld ms that somebody listens (what was heard took so long, or this program "
+        "stood still): events may have been missed. Listen again, and look at what is there",
+        (long long)ms);
+    return MUSTER_E_CONN;
+}
+
+/* What has come is found in this time, also where it is asked before whether the connection leads to the right server. */
+#define LAST_MS 1000
+
+static int hear_one(struct muster_client *c, struct redis *listener, struct listening *l, int64_t wait_ms)
+{
+    struct redisReply *message;
+    int err = redis_hear(listener, wait_ms, &message);
+    if (err == MUSTER_OK)
+        l->hear(c, l, message);
+    redis_reply_free(message);
+    return err;
+}
+
+/* If the scripts may have forgotten it, what came before that is heard, and then it ends. */
 static int listen_on(struct muster_client *c, struct redis *listener, struct listening *l, int64_t wait_ms)
 {
     const int64_t began_at_ms = clock_ms();
-    int64_t renewed_at_ms = began_at_ms;
-    while (!l->stop) {
-        struct redisReply *message;
-        int64_t now = clock_ms(), left_ms = wait_ms - (now - began_at_ms);
-        if (left_ms <= 0) {
-            redis_error_set(c->redis, "the %lld ms to listen are over", (long long)wait_ms);
-            return MUSTER_E_TIMEOUT;
-        }
-        if (now - renewed_at_ms >= LISTEN_RENEW_MS) {
-            int err = listen_announce(c, l->told);
-            if (err != MUSTER_OK)
-                return err;
-            renewed_at_ms = now;
-        }
-        int64_t renew_in_ms = LISTEN_RENEW_MS - (now - renewed_at_ms);
-        int err = redis_hear(listener, left_ms < renew_in_ms ? left_ms : renew_in_ms, &message);
-        if (err == MUSTER_OK)
-            l->hear(c, l, message);
-        else if (err != MUSTER_E_TIMEOUT)
-            return err;
-        redis_reply_free(message);
+    int err = MUSTER_OK;
+    while (!l->stop && (err == MUSTER_OK || err == MUSTER_E_TIMEOUT)) {
+        const int64_t now = clock_ms(), left_ms = wait_ms - (now - began_at_ms), told_ago_ms = now - l->told_at_ms;
+        const int64_t renew_in_ms = LISTEN_RENEW_MS - told_ago_ms;
+        const bool is_forgotten = told_ago_ms > LISTEN_FRESH_MS;
+        if (is_forgotten && (left_ms <= 0 || err == MUSTER_E_TIMEOUT))
+            return say_missed(c, told_ago_ms);
+        if (left_ms <= 0)
+            return say_time_is_over(c, wait_ms);
+        if (is_forgotten)
+            err = hear_one(c, listener, l, LAST_MS);
+        else if (renew_in_ms <= 0)
+            err = tell(c, l);
+        else
+            err = hear_one(c, listener, l, left_ms < renew_in_ms ? left_ms : renew_in_ms);
     }
-    return MUSTER_OK;
+    return err == MUSTER_E_TIMEOUT ? MUSTER_OK : err;
 }
 
 static int listen_to(struct muster_client *c, struct listening *l, int64_t wait_ms, int (*ready)(void *arg))
@@ -131,7 +165,7 @@ static int listen_to(struct muster_client *c, struct listening *l, int64_t wait_
     if (err == MUSTER_OK)
         err = subscribe(c, l, &listener);
     if (err == MUSTER_OK)
-        err = listen_announce(c, l->told);
+        err = tell(c, l);
     if (err == MUSTER_E_TIMEOUT)
         err = MUSTER_E_CONN;
     if (err == MUSTER_OK && ready)

@@ -8,9 +8,7 @@
 #include <muster/job.h>
 
 #include "client/client.h"
-
-/* The scripts forget a listener after ten seconds: tell them again before. */
-#define LISTEN_RENEW_MS 3000
+#include "protocol/script_queue.h"
 
 /* Tells the scripts that somebody listens: to a queue, or for "" to the events of jobs. E_TIMEOUT becomes E_CONN. */
 int listen_announce(struct muster_client *c, const char *told);

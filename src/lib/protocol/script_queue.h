@@ -11,6 +11,11 @@
  * (the queue "": listen to jobs). */
 void script_queue_call(struct command *c, enum script_id id, const struct script_root *root, const char *queue);
 
+/* So often the scripts are told that somebody listens. They forget it after ten seconds; as long as this after they were
+ * told they remember it for sure. */
+#define LISTEN_RENEW_MS 3000
+#define LISTEN_FRESH_MS 9000
+
 /* Set a setting. `queue` NULL: of the namespace. `value` NULL: unset it. */
 void script_config(struct command *c, const struct script_root *root, const char *queue, const char *name,
                    const int64_t *value);
