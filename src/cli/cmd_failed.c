@@ -129,7 +129,8 @@ const struct command cmd_failed = {
     .summary = "List failures: without QUEUE the groups of all queues, with QUEUE its entries",
     .about =
         "Entries are listed newest first. The table shows the beginning of each message and of each task or job's\n"
-        "data; --json has all of it. `muster replay` puts entries back, `muster drop` removes them for good.\n",
+        "data; --json has the whole message, and up to 64 KiB of the task or data. LEN is how many bytes it has.\n"
+        "`muster replay` puts entries back, `muster drop` removes them for good.\n",
     .examples = "muster failed\n"
                 "muster failed mail\n"
                 "muster failed mail exit-1 -n 10 --json\n"

@@ -244,7 +244,8 @@ const struct command cmd_jobs = {
         "the order in which they are taken, scheduled and recurring jobs by when they are due, failed jobs newest\n"
         "first, and all others by when they entered their state; without --queue, queue by queue. With --tag or\n"
         "--tracked, the oldest job comes first. --newest and --oldest list by when jobs were put, over all queues or\n"
-        "with any choice: no job that stays in its state and queue is left out, from page to page neither.\n",
+        "with any choice: no job that stays in its state and queue is left out, from page to page neither.\n"
+        "--json has up to 64 KiB of a job's data and of its result; `muster job ID` has all of them.\n",
     .examples = "muster jobs\n"
                 "muster jobs --queue mail --state scheduled -n 20\n"
                 "muster jobs --tag order-17 --json\n"

@@ -54,12 +54,12 @@ static int any_ports(const struct call *call, struct place *base)
     return EXIT_FAILED;
 }
 
-static int check_ports(const struct call *call, const struct place *base)
+static int take_ports(const struct call *call, struct place nodes[CLUSTER_NODES])
 {
     for (int i = 0; i < CLUSTER_NODES; i++) {
-        int code = serve_place_check_port(call, base->port + i);
+        int code = serve_place_take_port(call, &nodes[i]);
         if (!code)
-            code = serve_place_check_port(call, base->port + i + CLUSTER_BUS_ABOVE);
+            code = serve_place_check_port(call, nodes[i].port + CLUSTER_BUS_ABOVE);
         if (code)
             return code;
     }
@@ -192,7 +192,7 @@ int serve_cluster_open(const struct call *call, struct place *base, struct place
     if (!code)
         code = check_lists(call, base, nodes);
     if (!code)
-        code = check_ports(call, base);
+        code = take_ports(call, nodes);
     if (!code)
         code = check_or_make_lists(call, base, nodes);
     set_url(base);

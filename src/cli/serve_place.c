@@ -160,11 +160,8 @@ bool serve_place_is_port_free(int port)
     return is_free;
 }
 
-int serve_place_check_port(const struct call *call, int port)
+static int refuse_port(const struct call *call, int port, int why)
 {
-    if (serve_place_is_port_free(port))
-        return EXIT_DONE;
-    int why = errno;
     if (why == EADDRINUSE)
         complain_refusal(call, COMPLAIN_SYSTEM,
                          "port %d is in use, maybe by a Redis that you can use; choose another with --port", port);
@@ -172,6 +169,28 @@ int serve_place_check_port(const struct call *call, int port)
         complain_refusal(call, COMPLAIN_SYSTEM, "cannot listen on port %d: %s; choose another with --port", port,
                          strerror(why));
     return EXIT_FAILED;
+}
+
+int serve_place_check_port(const struct call *call, int port)
+{
+    return serve_place_is_port_free(port) ? EXIT_DONE : refuse_port(call, port, errno);
+}
+
+/* Of two that begin at once both would find an address free. So there is one name for each, in no directory: it goes with
+ * this process. Leaves the reason in errno. */
+static bool hold(int *held, struct sockaddr_un *name)
+{
+    name->sun_family = AF_UNIX;
+    *held = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return *held >= 0 && bind(*held, (const struct sockaddr *)name, sizeof *name) == 0;
+}
+
+int serve_place_take_port(const struct call *call, struct place *place)
+{
+    struct sockaddr_un name = {.sun_path = ""};
+    snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "muster:port:%d", place->port);
+    return hold(&place->held_port, &name) ? serve_place_check_port(call, place->port)
+                                          : refuse_port(call, place->port, errno);
 }
 
 static int refuse_socket(const struct call *call, const char *path, int why)
@@ -204,20 +223,16 @@ static int check_socket(const struct call *call, const char *path)
     return why == ECONNREFUSED || why == ENOENT ? EXIT_DONE : refuse_socket(call, path, why);
 }
 
-/* Of two that begin at once both would find it free. So there is one name for each, in no directory: it goes with this
- * process. Containers may call two directories by one name, but their numbers differ. */
-static int hold_socket(const struct call *call, struct place *place, const char *parent, const char *name)
+/* Containers may call two directories by one name, but their numbers differ. */
+static int hold_socket(const struct call *call, struct place *place, const char *parent, const char *file)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct sockaddr_un name = {.sun_path = ""};
     struct stat dir;
-    place->held = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (place->held < 0 || stat(parent, &dir) != 0)
+    if (stat(parent, &dir) != 0)
         return refuse_socket(call, place->socket, errno);
-    snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "muster:%jx:%jx:%.64s", (uintmax_t)dir.st_dev,
-             (uintmax_t)dir.st_ino, name);
-    return bind(place->held, (const struct sockaddr *)&address, sizeof address) == 0
-               ? EXIT_DONE
-               : refuse_socket(call, place->socket, errno);
+    snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "muster:%jx:%jx:%.64s", (uintmax_t)dir.st_dev,
+             (uintmax_t)dir.st_ino, file);
+    return hold(&place->held, &name) ? EXIT_DONE : refuse_socket(call, place->socket, errno);
 }
 
 /* Makes the path absolute, so that it is the same from every directory. Its parent directory must exist. */
@@ -271,7 +286,7 @@ int serve_place_open(const struct call *call, struct place *place, const char *d
     char inside[PATH_MAX + 16];
     int code = serve_place_open_directory(call, place, dir);
     if (!code && place->port)
-        code = serve_place_check_port(call, place->port);
+        code = serve_place_take_port(call, place);
     if (!code && !socket && !place->port) {
         snprintf(inside, sizeof inside, "%s/redis.sock", place->dir);
         socket = inside;
@@ -315,6 +330,8 @@ void serve_place_close(struct place *place)
         close(place->lock);
     if (place->held >= 0)
         close(place->held);
+    if (place->held_port >= 0)
+        close(place->held_port);
     if (place->is_temporary && place->dir[0]) /* needs a descriptor, of which there may have been no more */
         nftw(place->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }

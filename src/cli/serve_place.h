@@ -20,19 +20,19 @@
  *   url     how to reach it: by TCP if it has a port
  *   log     DIR/redis.log, open and locked; -1: not open
  *   lock    the directory, open and locked; -1: not open
- *   held    keeps others from beginning at the same socket; -1: nothing does
+ *   held, held_port  keep others from beginning at the same socket or port; -1: nothing does
  *   is_node it is a node of a cluster
  *   is_new  the directory was made for it
  */
 struct place {
     char dir[PATH_MAX], socket[PLACE_SOCKET_SIZE], url[512];
-    int port, log, lock, held;
+    int port, log, lock, held, held_port;
     bool is_temporary, is_node, is_new;
 };
 
-#define PLACE_EMPTY                       \
-    {                                     \
-        .log = -1, .lock = -1, .held = -1 \
+#define PLACE_EMPTY                                        \
+    {                                                      \
+        .log = -1, .lock = -1, .held = -1, .held_port = -1 \
     }
 
 /*
@@ -42,9 +42,10 @@ struct place {
  */
 int serve_place_open(const struct call *call, struct place *place, const char *dir, const char *socket);
 
-/* Parts of it: the directory alone; its log, with the locks; a port of 127.0.0.1. */
+/* Parts of it: the directory alone; its log, with the locks; its port of 127.0.0.1, or another one that it needs. */
 int serve_place_open_directory(const struct call *call, struct place *place, const char *dir);
 int serve_place_open_log(const struct call *call, struct place *place);
+int serve_place_take_port(const struct call *call, struct place *place);
 int serve_place_check_port(const struct call *call, int port);
 bool serve_place_is_port_free(int port);
 

@@ -6,6 +6,7 @@
 #     the page has a row for each command that prints rows, and for no other
 #  2. a refusal is an object on standard error with `error` and `message`, also one of wrong usage, and standard output
 #     has none of it; a note has no `error`
+#  3. of a long task, or data, lists have the beginning and how many bytes there are; the help of each of them says so
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -176,3 +177,26 @@ python3 -c 'import json, sys; assert json.loads(open(sys.argv[1]).read())["error
 check_refusal 3 E_NOT_FOUND ps --queue unknown
 check_exit 0 "$MUSTER" pause unknown --json
 [[ $(cat "$tmp/err") == '{"message":"there is no queue '"'unknown'"' yet; it begins paused"}' ]] || fail "not a note: $(cat "$tmp/err")"
+
+# ---- 3
+head -c 70000 /dev/zero | tr '\0' a >"$tmp/long"
+for queue in waits returns held failed; do "$MUSTER" enqueue "$queue" --whole <"$tmp/long" >"$tmp/said"; done
+"$MUSTER" retry "$(take returns)" --delay 1h >"$tmp/said"
+take held >"$tmp/said"
+"$MUSTER" fail "$(take failed)" --group g >"$tmp/said"
+"$MUSTER" put jobs --id long <"$tmp/long" >"$tmp/said"
+# check_beginning VERB ARGUMENT...
+check_beginning() {
+    local shown
+    check_exit 0 "$MUSTER" "$@" --json
+    shown=$(sed -nE 's/.*"len":70000,.*"(task|data)":"(a*)".*/\2/p' "$tmp/out")
+    ((${#shown} == 65536)) || fail "$*: ${#shown} bytes: $(cut -c 1-400 "$tmp/out")"
+    check_exit 0 "$MUSTER" "$1" --help
+    grep -q '64 KiB' "$tmp/out" || fail "the help of $1 does not say that it shows the beginning"
+}
+check_beginning peek waits
+check_beginning peek returns --delayed
+check_beginning ps --queue held
+check_beginning failed failed
+check_beginning jobs --queue jobs --state waiting
+check_beginning job long --head

@@ -152,19 +152,35 @@ mkdir late # by somebody else
 wait_for eval "says held 'Redis runs' || has_ended held"
 [[ -s late/redis.log ]] || fail "it has locked a log that is gone: $(cat held.err)"
 end held TERM 0
-# Of two that begin at once with one socket, one runs: the other one's Redis would take it over.
+# Of two that begin at once at one socket or port, one runs: the other one's Redis would take over the socket, and at a port
+# answer for both.
 mkdir slow
 printf '#!/bin/sh\n: <"%s"\nexec "%s" "$@"\n' "$tmp/fifo" "$(command -v redis-server)" >slow/redis-server
 chmod +x slow/redis-server
-start slow env PATH="$tmp/slow:$PATH" "$MUSTER" serve --dir slowly --socket one.sock
-wait_for pgrep -P "${pids[slow]}" -x redis-server >out
-start quick "$MUSTER" serve --dir quickly --socket ./one.sock
-wait_for eval "says quick 'Redis runs' || has_ended quick"
-check_end quick 1
-says quick "the socket '$tmp/one.sock' is in use" || fail "it said: $(cat quick.err)"
-: >fifo
-wait_for eval "says slow 'Redis runs' || has_ended slow"
-end slow TERM 0
+# begin_slowly ARGUMENT...: its Redis is about to begin
+begin_slowly() {
+    start slow env PATH="$tmp/slow:$PATH" "$MUSTER" serve --dir slowly "$@"
+    wait_for eval "pgrep -P ${pids[slow]} -x redis-server >out || has_ended slow"
+    runs slow
+}
+# check_refused WORDS ARGUMENT...: another one is refused so, and the slow one runs
+check_refused() {
+    start quick "$MUSTER" serve --dir quickly "${@:2}"
+    wait_for eval "says quick 'Redis runs' || has_ended quick"
+    check_end quick 1
+    says quick "$1" || fail "it said: $(cat quick.err)"
+    : >fifo
+    wait_for eval "says slow 'Redis runs' || has_ended slow"
+    end slow TERM 0
+}
+begin_slowly --socket one.sock
+check_refused "the socket '$tmp/one.sock' is in use" --socket ./one.sock
+begin_at_any_port() {
+    port=$((RANDOM % 20000 + 20000))
+    begin_slowly --port "$port"
+}
+wait_for begin_at_any_port
+check_refused "port $port is in use" --port "$port"
 # Each number of descriptors that is too small in another place.
 for n in {3..12}; do
     (ulimit -n "$n" && exec "$MUSTER" serve --temporary) </dev/null >>lacking 2>&1 || true

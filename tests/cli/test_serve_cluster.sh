@@ -7,8 +7,8 @@
 #  3. SIGTERM ends all of them; with --dir the data, and slots that were moved, are there at the next start; other ports
 #     are refused then, and so are a second one in the same directory, and a list of nodes that is missing
 #  4. --temporary leaves nothing behind, however it ends: by a signal, by the death of a node, or by its own
-#  5. options that have no effect are refused; a port that is in use is named, also one of those between the nodes, and
-#     no directory is left for it
+#  5. options that have no effect are refused; a port that is in use is named, also one of those between the nodes, or of
+#     one that begins at the same moment, and no directory is left for it
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -91,6 +91,20 @@ fake 'echo its reason; exec sleep 1000'
 check_exit 124 env PATH="$tmp/fake:$PATH" "$MUSTER" serve --cluster --temporary --timeout 3s
 check_err 'its last message: its reason; give it more time with --timeout'
 [[ -z $(ls temporary) ]] || fail "left behind: $(find temporary)"
+# Of two that begin at once, one runs: the nodes of the other one would answer for it.
+begin_slowly() {
+    first=$((RANDOM % 10000 + 12000))
+    start slow env PATH="$tmp/fake:$PATH" "$MUSTER" serve --cluster --dir slowly --port "$first"
+    wait_for eval "((\$(pgrep -c -P ${pids[slow]} -x sleep) == 3)) || has_ended slow"
+    runs slow
+}
+wait_for begin_slowly
+start quick "$MUSTER" serve --cluster --dir quickly --port $((first - 2))
+wait_for eval "says quick 'A cluster runs' || has_ended quick"
+check_end quick 1
+says quick "port $first is in use" || fail "it said: $(cat quick.err)"
+[[ ! -e quickly ]] || fail "left behind: $(find quickly)"
+end slow TERM 0
 
 # ---- 3, and 1 as JSON
 any_ports() { serve --port $((RANDOM % 10000 + 12000)) --dir data --json; }
