@@ -38,7 +38,7 @@ static void a_job_is_put_with_all_that_its_spec_says(void **state)
     answers_open(&as, s, NULL, 0, NULL);
     assert_err(put(&as, "q", JOB_SPEC(.id = "first")), MUSTER_OK);
     assert_string_equal(last_id, "first");
-    struct muster_job_spec *spec = JOB_SPEC(.data = {data, 4}, .priority = 3, .retries = 7, .delay_ms = 60000,
+    struct muster_job_spec *spec = JOB_SPEC(.data = {data, 4}, .priority = 3, .retries = 7, .delay_ms = 3600000,
                                             .tags = (const char *const[]){tag}, .n_tags = 1);
     assert_ok(muster_async_put(as.async, "q", spec, keep_id, NULL));
     memset(data, 'x', 4);

@@ -59,9 +59,9 @@ static void a_copy_is_one_of_the_same_bytes(void **state)
         task[i] = other[i] = (unsigned char)i;
     other[255] = 0;
     assert_ok(muster_task_enqueue(s->client, "q", task, 256, NULL));
-    assert_ok(take_n(s, "q", 1, 60000, &taken));
+    assert_ok(take_n(s, "q", 1, 3600000, &taken));
     assert_ok(muster_task_enqueue(s->client, "q", other, 256, NULL));
-    assert_ok(take_n(s, "q", 1, 60000, &taken));
+    assert_ok(take_n(s, "q", 1, 3600000, &taken));
     assert_ok(muster_task_enqueue(s->client, "q", other, 256, NULL));
     assert_ok(muster_task_enqueue(s->client, "q", task, 256, NULL));
     assert_ok(muster_task_enqueue(s->client, "q", task, 255, NULL));
@@ -146,7 +146,7 @@ static void a_cancelled_lease_that_lapses_is_gone(void **state)
     assert_cancelled(s, "q", "t", 0, 1);
     await_server_ms(s, taken.rows[0].ends_at_ms);
     take_one(s, "q", "u");
-    assert_err(take_n(s, "q", 1, 60000, &taken), MUSTER_E_NOT_FOUND);
+    assert_err(take_n(s, "q", 1, 3600000, &taken), MUSTER_E_NOT_FOUND);
     assert_int_equal(queue_row_of(s, "q").cancelled, 1);
 }
 
@@ -164,7 +164,7 @@ static void copies_on_the_failed_list_stay(void **state)
 static void one_process_is_cancelled_and_its_twin_is_not(void **state)
 {
     struct scene *s = *state;
-    const struct muster_extend_options longer = {.size = sizeof longer, .lease_ms = 60000};
+    const struct muster_extend_options longer = {.size = sizeof longer, .lease_ms = 3600000};
     enqueue_each(s, "a:b", (const char *const[]){"t", "t", NULL});
     const char *first = take_one(s, "a:b", "t"), *second = take_one(s, "a:b", "t");
     assert_ok(muster_process_cancel(s->client, first));
@@ -221,7 +221,7 @@ static void a_paused_queue_hands_nothing_out_until_it_is_resumed(void **state)
     assert_ok(muster_queue_pause(s->client, "q"));
     assert_ok(muster_queue_pause(s->client, "q"));
     scene_enqueue_n(s, "q", "t", 3);
-    assert_err(take_n(s, "q", 1, 60000, &taken), MUSTER_E_NOT_FOUND);
+    assert_err(take_n(s, "q", 1, 3600000, &taken), MUSTER_E_NOT_FOUND);
     run_loop(s->base, 250); /* two heartbeats and more */
     assert_int_equal(scene_starts(s), 0);
     assert_true(queue_row_of(s, "q").paused);
@@ -268,7 +268,7 @@ static void a_queue_that_does_not_exist_yet_is_paused(void **state)
     assert_int_equal(raw_int(s->server->redis, "GET %s:format", s->prefix), atoi(FORMAT_VERSION));
     assert_true(queue_row_of(s, "q").paused);
     scene_enqueue(s, "q", "t");
-    assert_err(take_n(s, "q", 1, 60000, &taken), MUSTER_E_NOT_FOUND);
+    assert_err(take_n(s, "q", 1, 3600000, &taken), MUSTER_E_NOT_FOUND);
 }
 
 /* ---- delete ---- */

@@ -155,7 +155,7 @@ static void a_sweep_tidies_up_what_leases_leave(void **state)
     struct scene *s = *state;
     char id[512];
     scene_enqueue(s, "q", "t");
-    assert_ok(muster_lease_take(s->client, "q", 1, 60000, 0, keep_id, id));
+    assert_ok(muster_lease_take(s->client, "q", 1, 3600000, 0, keep_id, id));
     assert_ok(muster_client_sweep(s->client, NULL));
     assert_noted(s, "q");
     assert_ok(muster_lease_finish(s->client, id, NULL));

@@ -20,7 +20,7 @@ static char *take(struct scene *s, const char *n)
     char *text = NULL;
     size_t len;
     FILE *out = open_memstream(&text, &len);
-    redisReply *reply = script_call(s, SCRIPT_TAKE, "q", n, "60000", "0", "", "0", "holder");
+    redisReply *reply = script_call(s, SCRIPT_TAKE, "q", n, "3600000", "0", "", "0", "holder");
     assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
     assert_int_equal(reply->element[0]->integer, 0);
     for (size_t i = 0; i < reply->element[4]->elements; i++)
@@ -311,7 +311,7 @@ static void enqueue_and_finish(struct scene *s, struct acting_worker *w)
     token_of_task(s, "w", "q", "t", token);
     acting_say(w, "finish", "q", "1", token);
     scene_enqueue(s, "leased", "t");
-    assert_ok(script_does(s, SCRIPT_TAKE, "leased", "1", "60000", "0", ""));
+    assert_ok(script_does(s, SCRIPT_TAKE, "leased", "1", "3600000", "0", ""));
     token_of_task(s, ".lease", "leased", "t", token);
     assert_ok(script_does(s, SCRIPT_END, ".lease", "finish", "leased", "1", token));
 }

@@ -270,7 +270,7 @@ static int be_a_stranger(void *arg)
     raw_do(s->server->redis, "HSET %s_mail:queue:new broadcast 1", s->prefix);
     for (int i = 0; i < 2; i++)
         assert_ok(muster_task_enqueue(h->stranger, "new", "t", 1, NULL));
-    assert_ok(muster_lease_take(h->stranger, "new", 1, 60000, 0, taken_add, &taken));
+    assert_ok(muster_lease_take(h->stranger, "new", 1, 3600000, 0, taken_add, &taken));
     assert_ok(muster_lease_finish(h->stranger, taken.rows[0].id, NULL));
     assert_ok(muster_task_cancel(h->stranger, "new", "t", 1, &waiting, &running));
     assert_int_equal(waiting, 1);

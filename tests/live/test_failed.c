@@ -98,7 +98,7 @@ static void an_entry_shows_whose_it_was_and_why(void **state)
     for (int i = 0; i < 256; i++)
         task[i] = (unsigned char)i;
     assert_ok(muster_task_enqueue(s->client, "a:b", task, 256, NULL));
-    assert_ok(take_n(s, "a:b", 1, 60000, &taken));
+    assert_ok(take_n(s, "a:b", 1, 3600000, &taken));
     int64_t before_ms = server_now_ms(s);
     assert_ok(muster_lease_fail(s->client, taken.rows[0].id, "3:g: \xc3\xa4", "7:why:\nline 2"));
     int64_t after_ms = server_now_ms(s);

@@ -29,7 +29,7 @@ static int64_t dropped(struct scene *s)
 static void fail_task(struct scene *s, const char *queue, const char *task, const char *group, const char *message)
 {
     scene_enqueue(s, queue, task);
-    redisReply *taken = script_call(s, SCRIPT_TAKE, queue, "1", "60000", "0", "");
+    redisReply *taken = script_call(s, SCRIPT_TAKE, queue, "1", "3600000", "0", "");
     assert_int_equal(taken->element[4]->elements, 1);
     assert_ok(script_does(s, SCRIPT_END, ".lease", "fail", queue, taken->element[3]->str, group, message));
     freeReplyObject(taken);
@@ -252,7 +252,7 @@ static void an_entry_of_another_life_of_its_job_replays_nothing(void **state)
 {
     struct scene *s = *state;
     assert_ok(script_does(s, SCRIPT_PUT, "q", "", "job", "data", "d", "retries", "5"));
-    assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "60000", "0", ""));
+    assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "3600000", "0", ""));
     char *token = raw_string(s->server->redis, "HGET %s:job:job token", s->prefix);
     assert_ok(script_does(s, SCRIPT_END, ".lease", "fail", "q", token, "g", "m"));
     free(token);

@@ -18,8 +18,9 @@ static void each_member_of_a_spec_is_in_the_record(void **state)
     const struct muster_backoff backoff = {.delay_ms = 100, .max_ms = 5000, .exponential = 1, .jitter_percent = 20};
     int64_t before_ms = server_now_ms(s);
     job_put(s, "q:1",
-            JOB_SPEC(.id = "id 1", .data = BYTES("bytes"), .priority = -3, .retries = 7, .track = 1, .delay_ms = 60000,
-                     .limit_ms = 1500, .tags = IDS("red", "a b"), .n_tags = 2, .backoff = &backoff));
+            JOB_SPEC(.id = "id 1", .data = BYTES("bytes"), .priority = -3, .retries = 7, .track = 1,
+                     .delay_ms = 3600000, .limit_ms = 1500, .tags = IDS("red", "a b"), .n_tags = 2,
+                     .backoff = &backoff));
     struct job_seen job = job_look(s, "id 1");
     int64_t after_ms = server_now_ms(s);
     assert_int_equal(job.state, MUSTER_JOB_SCHEDULED);
@@ -32,7 +33,7 @@ static void each_member_of_a_spec_is_in_the_record(void **state)
     assert_int_equal(job.limit_ms, 1500);
     assert_in_range(job.put_at_ms, before_ms, after_ms);
     assert_in_range(job.since_ms, before_ms, after_ms);
-    assert_in_range(job.due_at_ms, before_ms + 60000, after_ms + 60000);
+    assert_in_range(job.due_at_ms, before_ms + 3600000, after_ms + 3600000);
     assert_string_equal(job.tags, "a b red ");
     assert_memory_equal(&job.backoff, &backoff, sizeof backoff);
     assert_string_equal(job.process, "");
@@ -78,7 +79,7 @@ static void names_and_data_hold_any_bytes_that_they_may(void **state)
     snprintf(listed, sizeof listed, "%s ", longest);
     assert_jobs_listed(s, JOB_FILTER(.tag = longest), listed);
     struct taken taken;
-    assert_ok(take_n(s, longest, 1, 60000, &taken));
+    assert_ok(take_n(s, longest, 1, 3600000, &taken));
     assert_int_equal(taken.rows[0].len, 5);
     assert_memory_equal(taken.rows[0].task, "a\0b\r\n", 5);
     assert_ok(muster_lease_finish(s->client, taken.rows[0].id, NULL));

@@ -175,7 +175,7 @@ static void a_job_that_cannot_wait_as_asked_fails_and_its_worker_is_told(void **
 {
     struct scene *s = *state;
     static const char *const after[] = {"later\n", "every\n", "job\n"};
-    put_with(s, "every", "every", "60000", "delay", "60000");
+    put_with(s, "every", "every", "60000", "delay", "3600000");
     for (size_t i = 0; i < N_OF(after); i++) {
         struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1};
         char token[12];
@@ -315,7 +315,7 @@ static void takes_of_their_own_queue_let_go_all_that_waited(void **state)
     assert_int_equal(key_size(s, "ZCARD", "depends:q"), 1000 - STEP);
     check_finds_nothing(s);
     while (err == MUSTER_OK)
-        err = muster_lease_take(s->client, "q", 50, 60000, 0, expect_next, &next);
+        err = muster_lease_take(s->client, "q", 50, 3600000, 0, expect_next, &next);
     assert_err(err, MUSTER_E_NOT_FOUND);
     assert_int_equal(next, 1000);
     assert_int_equal(key_size(s, "EXISTS", "ended"), 0);
@@ -332,7 +332,7 @@ static void one_take_goes_on_until_it_finds_what_is_let_go_last(void **state)
     put_dependents_in(s, "elsewhere", "root", 0, MANY);
     put_dependents_in(s, "q", "root", MANY, MANY + 1);
     end_root_elsewhere(s);
-    assert_ok(muster_lease_take(s->client, "q", 10, 60000, 0, expect_next, &next));
+    assert_ok(muster_lease_take(s->client, "q", 10, 3600000, 0, expect_next, &next));
     assert_int_equal(next, MANY + 1);
     assert_int_equal(key_size(s, "ZCARD", "waiting:elsewhere"), MANY);
     jobs_sound(s);
@@ -348,7 +348,7 @@ static void a_take_that_gets_nothing_lets_go_what_waited_elsewhere(void **state)
     end_root_elsewhere(s);
     assert_ok(muster_queue_pause(s->client, "paused"));
     for (size_t i = 0; i < N_OF(queues); i++)
-        assert_err(muster_lease_take(s->client, queues[i], 1, 60000, 0, expect_next, NULL), MUSTER_E_NOT_FOUND);
+        assert_err(muster_lease_take(s->client, queues[i], 1, 3600000, 0, expect_next, NULL), MUSTER_E_NOT_FOUND);
     assert_int_equal(key_size(s, "ZCARD", "waiting:q"), MANY);
     jobs_sound(s);
 }

@@ -598,7 +598,7 @@ static void a_circle_is_one_whatever_its_jobs_wait_for(void **state)
         assert_int_equal(put_in(s, "q", "new", "data", "d", ways[way], "newer", "", "newer", ways[way], "new"),
                          MUSTER_E_NOT_FOUND);
     }
-    assert_ok(put_in(s, "q", "every", "every", "60000", "delay", "60000"));
+    assert_ok(put_in(s, "q", "every", "every", "60000", "delay", "3600000"));
     for (int way = 0; way < N_WAYS; way++)
         assert_int_equal(put_in(s, "q", "new", ways[way], "every"), MUSTER_E_INVALID);
     assert_int_equal(put_in(s, "q", "a", "replace", "1", "every", "60000", "data", "d"), MUSTER_E_INVALID);

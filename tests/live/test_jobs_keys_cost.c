@@ -69,7 +69,7 @@ static void run_round(struct scene *s, const char *queue, int end, struct cost c
     add_cost_since(s, before, &costs[PUT]);
     before = cost_now(s);
     struct taken taken = {0};
-    assert_ok(take_n(s, queue, 1, 60000, &taken));
+    assert_ok(take_n(s, queue, 1, 3600000, &taken));
     add_cost_since(s, before, &costs[TAKE]);
     before = cost_now(s);
     assert_ok(do_step(s, end, taken.rows[0].id));

@@ -53,7 +53,7 @@ static void what_a_replacement_does_not_give_stays(void **state)
     struct scene *s = *state;
     job_put(s, "q",
             JOB_SPEC(.id = "a", .data = BYTES("old"), .priority = 4, .retries = 9, .limit_ms = 700, .tags = IDS("red"),
-                     .n_tags = 1, .delay_ms = 60000));
+                     .n_tags = 1, .delay_ms = 3600000));
     int64_t due_at_ms = job_look(s, "a").due_at_ms;
     job_put(s, "r", JOB_SPEC(.id = "a", .replace = 1, .data = BYTES("new")));
     struct job_seen job = job_look(s, "a");
@@ -195,7 +195,7 @@ static void no_job_waits_for_itself(void **state)
     struct scene *s = *state;
     job_not_put(s, "q", JOB_SPEC(.id = "a", .after = IDS("a"), .n_after = 1), MUSTER_E_INVALID, "itself");
     assert_false(job_is_there(s, "a"));
-    job_put(s, "q", JOB_SPEC(.id = "a", .delay_ms = 60000));
+    job_put(s, "q", JOB_SPEC(.id = "a", .delay_ms = 3600000));
     job_put(s, "q", JOB_SPEC(.id = "b", .after = IDS("a"), .n_after = 1));
     job_put(s, "q", JOB_SPEC(.id = "c", .after = IDS("b"), .n_after = 1));
     job_not_put(s, "q", JOB_SPEC(.id = "a", .replace = 1, .after = IDS("c"), .n_after = 1), MUSTER_E_INVALID, "'c'");
@@ -210,7 +210,7 @@ static void nobody_waits_for_a_recurring_job(void **state)
     struct scene *s = *state;
     job_put(s, "q", JOB_SPEC(.id = "r", .every_ms = 60000, .offset_ms = 60000));
     job_not_put(s, "q", JOB_SPEC(.id = "a", .after = IDS("r"), .n_after = 1), MUSTER_E_INVALID, "recurring");
-    job_put(s, "q", JOB_SPEC(.id = "b", .delay_ms = 60000));
+    job_put(s, "q", JOB_SPEC(.id = "b", .delay_ms = 3600000));
     job_put(s, "q", JOB_SPEC(.id = "c", .after = IDS("b"), .n_after = 1));
     job_not_put(s, "q", JOB_SPEC(.id = "b", .replace = 1, .every_ms = 60000), MUSTER_E_INVALID, "'b' recurs");
     assert_job_state(s, "b", MUSTER_JOB_SCHEDULED);
@@ -220,7 +220,7 @@ static void a_recurring_job_waits_for_nobody(void **state)
 {
     struct scene *s = *state;
     job_put(s, "q", JOB_SPEC(.id = "r", .every_ms = 60000, .offset_ms = 60000));
-    job_put(s, "q", JOB_SPEC(.id = "b", .delay_ms = 60000));
+    job_put(s, "q", JOB_SPEC(.id = "b", .delay_ms = 3600000));
     job_not_put(s, "q", JOB_SPEC(.id = "r", .replace = 1, .after = IDS("b"), .n_after = 1), MUSTER_E_INVALID,
                 "'r' recurs");
     assert_job_state(s, "r", MUSTER_JOB_RECURRING);

@@ -62,7 +62,7 @@ static void many_jobs_are_put_in_their_order_each_as_its_spec_says(void **state)
     struct jobs *j = make_jobs(5);
     j->specs[1].id = NULL;
     j->specs[2].priority = -1;
-    j->specs[3].delay_ms = 60000;
+    j->specs[3].delay_ms = 3600000;
     j->specs[3].tags = IDS("red", "blue");
     j->specs[3].n_tags = 2;
     j->specs[4].retries = 9;
@@ -182,8 +182,8 @@ static void what_a_call_changes_no_longer_stands_in_its_way(void **state)
 {
     struct scene *s = *state;
     struct jobs *j = make_jobs(3);
-    job_put(s, "q", JOB_SPEC(.id = "j1", .delay_ms = 60000));
-    job_put(s, "q", JOB_SPEC(.id = "j2", .delay_ms = 60000));
+    job_put(s, "q", JOB_SPEC(.id = "j1", .delay_ms = 3600000));
+    job_put(s, "q", JOB_SPEC(.id = "j2", .delay_ms = 3600000));
     job_put(s, "q", JOB_SPEC(.id = "j0", .after = IDS("j1"), .n_after = 1));
     j->specs[0].after = IDS("j2");
     j->specs[1].after = IDS("j0");

@@ -229,8 +229,8 @@ static void on_its_way_a_job_waits_for_none_that_waits_for_it(void **state)
 {
     struct scene *s = *state;
     struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1};
-    put_with(s, "other", "delay", "60000");
-    put_with(s, "every", "every", "60000", "delay", "60000");
+    put_with(s, "other", "delay", "3600000");
+    put_with(s, "every", "every", "60000", "delay", "3600000");
     put(s, "a");
     put_after(s, "b", "1", "a");
     acting_start(&w, s);

@@ -25,8 +25,8 @@ static void a_queue_goes_with_its_jobs_in_all_states(void **state)
     acting_start(&w, s);
     acting_take(&w);
     put(s, "waiting");
-    put_with(s, "scheduled", "delay", "60000");
-    put_with(s, "recurring", "every", "60000", "delay", "60000");
+    put_with(s, "scheduled", "delay", "3600000");
+    put_with(s, "recurring", "every", "60000", "delay", "3600000");
     put_after(s, "depends", "1", "scheduled");
     assert_ok(script_does(s, SCRIPT_PUT, "o", "", "elsewhere", "after", "waiting"));
     assert_answer(script_call(s, SCRIPT_DELETE, "q"), 0, 3, 2, 0);

@@ -95,7 +95,7 @@ static void ten_thousand_jobs_come_in_order(void **state)
     enum { N = 10000, PAGE = 500 };
     struct scene *s = *state;
     char token[12], id[16], priority[8];
-    put_with(s, "none", "delay", "60000"); /* the server knows the script */
+    put_with(s, "none", "delay", "3600000"); /* the server knows the script */
     for (int i = 0; i < N; i++) {
         snprintf(id, sizeof id, "j%05d", i);
         snprintf(priority, sizeof priority, "%d", i % 3 - 1);
@@ -148,7 +148,7 @@ static void all_that_it_waits_for_must_be_complete_and_its_time_have_come(void *
     put(s, "a");
     put(s, "b");
     put_after(s, "both", "3", "a", "b", "none");
-    assert_ok(script_does(s, SCRIPT_PUT, "q", "", "later", "after", "b", "delay", "60000"));
+    assert_ok(script_does(s, SCRIPT_PUT, "q", "", "later", "after", "b", "delay", "3600000"));
     job_complete(s, "a");
     assert_jobs(s, "depends", "both", "later");
     job_complete(s, "b");
@@ -332,7 +332,7 @@ static void no_job_waits_for_itself(void **state)
 static void no_job_waits_for_one_that_recurs(void **state)
 {
     struct scene *s = *state;
-    put_with(s, "every", "every", "60000", "delay", "60000");
+    put_with(s, "every", "every", "60000", "delay", "3600000");
     assert_int_equal(script_does(s, SCRIPT_PUT, "q", "", "a", "after", "every"), MUSTER_E_INVALID);
     put(s, "a");
     put_after(s, "b", "1", "a");
@@ -348,8 +348,8 @@ static void no_job_waits_for_one_that_recurs(void **state)
 static void dependencies_change(void **state)
 {
     struct scene *s = *state;
-    put_with(s, "a", "delay", "60000");
-    put_with(s, "b", "delay", "60000");
+    put_with(s, "a", "delay", "3600000");
+    put_with(s, "b", "delay", "3600000");
     put_after(s, "c", "1", "a");
     assert_ok(script_does(s, SCRIPT_CHANGE, "c", "after", "b"));
     assert_ok(script_does(s, SCRIPT_CHANGE, "c", "not_after", "a"));
@@ -430,11 +430,11 @@ static void a_live_job_is_changed_and_moved_from_each_state(void **state)
     static const char *const states[] = {"waiting", "scheduled", "depends", "running"};
     struct scene *s = *state;
     struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1};
-    put_with(s, "far", "delay", "60000");
+    put_with(s, "far", "delay", "3600000");
     for (size_t i = 0; i < N_OF(states); i++) {
         put_with(s, "a", "tag", "blue", "data", "d", i == 2 ? "after" : "priority", i == 2 ? "far" : "4");
         if (i == 1)
-            replace_in(s, "q", "a", "delay", "60000");
+            replace_in(s, "q", "a", "delay", "3600000");
         if (i == 3) {
             acting_start(&w, s);
             acting_take(&w);

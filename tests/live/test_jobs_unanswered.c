@@ -322,7 +322,7 @@ static void it_is_set(struct scene *s, bool was_done)
     (void)was_done;
     assert_ok(muster_config_get(s->client, "q", "max_running", note_value, &value));
     assert_int_equal(value, 2);
-    assert_ok(muster_lease_take(s->client, "q", 10, 60000, 0, ignore, NULL));
+    assert_ok(muster_lease_take(s->client, "q", 10, 3600000, 0, ignore, NULL));
     assert_int_equal(job_count(s, "q", MUSTER_JOB_RUNNING), 2);
 }
 

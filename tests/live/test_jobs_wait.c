@@ -92,7 +92,7 @@ static int keep_process(const struct muster_process_info *info, void *arg)
 
 static void take(struct scene *s, char process[512])
 {
-    assert_ok(muster_lease_take(s->client, "q", 1, 60000, 0, keep_process, process));
+    assert_ok(muster_lease_take(s->client, "q", 1, 3600000, 0, keep_process, process));
 }
 
 static void finish(struct scene *s, const char *result)

@@ -220,7 +220,7 @@ static void wait_ms(int64_t ms)
 /* Once the holder goes on at once; once it waits until all know that Redis is back. */
 static void redis_stands_still_and_the_holder_goes_on(void **state)
 {
-    const struct muster_extend_options longer = {.size = sizeof longer, .lease_ms = 60000};
+    const struct muster_extend_options longer = {.size = sizeof longer, .lease_ms = 3600000};
     struct scene *s = *state;
     struct taken taken;
     scene_enqueue_n(s, "q", "t", 2);

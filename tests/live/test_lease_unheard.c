@@ -264,11 +264,11 @@ static void what_comes_after_it_was_given_back_changes_nothing(void **state)
     scene_enqueue_n(s, "q", "t", 3);
     assert_answer(script_call(s, SCRIPT_UNTAKE, "q", CALL), 0, 0, 0);
     char *before = dump_of_all(s);
-    assert_err(script_does(s, SCRIPT_TAKE, "q", "2", "60000", "0", CALL), MUSTER_E_LOST);
+    assert_err(script_does(s, SCRIPT_TAKE, "q", "2", "3600000", "0", CALL), MUSTER_E_LOST);
     char *after = dump_of_all(s);
     assert_string_equal(before, after);
     free(before), free(after);
-    assert_ok(script_does(s, SCRIPT_TAKE, "q", "2", "60000", "0", NEXT_CALL));
+    assert_ok(script_does(s, SCRIPT_TAKE, "q", "2", "3600000", "0", NEXT_CALL));
     assert_int_equal(queue_field(s, "q", "running"), 2);
 }
 
@@ -277,13 +277,13 @@ static void only_what_the_call_took_goes_back_once(void **state)
 {
     struct scene *s = *state;
     scene_enqueue_n(s, "q", "t", 6);
-    assert_ok(script_does(s, SCRIPT_TAKE, "q", "2", "60000", "0", CALL));
-    assert_ok(script_does(s, SCRIPT_TAKE, "q", "2", "60000", "0", NEXT_CALL));
+    assert_ok(script_does(s, SCRIPT_TAKE, "q", "2", "3600000", "0", CALL));
+    assert_ok(script_does(s, SCRIPT_TAKE, "q", "2", "3600000", "0", NEXT_CALL));
     assert_answer(script_call(s, SCRIPT_UNTAKE, "q", CALL), 0, 0, 0);
     assert_answer(script_call(s, SCRIPT_UNTAKE, "o", NEXT_CALL), 0, 0, 0);
-    assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "60000", "0", "another caller..:1"));
+    assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "3600000", "0", "another caller..:1"));
     assert_waiting(s, "q", "t5 ");
-    assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "60000", "0", "0123456789abcdef:3"));
+    assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "3600000", "0", "0123456789abcdef:3"));
     assert_answer(script_call(s, SCRIPT_UNTAKE, "q", "0123456789abcdef:3"), 0, 1, 0);
     assert_answer(script_call(s, SCRIPT_UNTAKE, "q", "0123456789abcdef:3"), 0, 0, 0);
     assert_waiting(s, "q", "t5 ");
@@ -298,7 +298,7 @@ static void what_happened_meanwhile_stays_so(void **state)
     char token[12];
     raw_do(s->server->redis, "HSET %s:config max_crashes 0", s->prefix);
     scene_enqueue_n(s, "q", "t", 4);
-    assert_ok(script_does(s, SCRIPT_TAKE, "q", "4", "60000", "0", CALL));
+    assert_ok(script_does(s, SCRIPT_TAKE, "q", "4", "3600000", "0", CALL));
     token_of_task(s, ".lease", "q", "t0", token);
     assert_ok(script_does(s, SCRIPT_END, ".lease", "finish", "q", "1", token));
     token_of_task(s, ".lease", "q", "t1", token);
@@ -306,7 +306,7 @@ static void what_happened_meanwhile_stays_so(void **state)
     token_of_task(s, ".lease", "q", "t2", token);
     raw_do(s->server->redis, "ZADD %s:leases:q 1000 %s", s->prefix, token);
     raw_do(s->server->redis, "HSET %s:queue:q due 1000", s->prefix);
-    assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "60000", "0", "another caller..:1"));
+    assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "3600000", "0", "another caller..:1"));
     assert_answer(script_call(s, SCRIPT_UNTAKE, "q", CALL), 0, 2, 0);
     assert_waiting(s, "q", "t3 ");
     assert_int_equal(queue_field(s, "q", "running"), 1);
@@ -320,7 +320,7 @@ static void an_idle_worker_gets_what_goes_back(void **state)
     struct scene *s = *state;
     struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1, .hears = true};
     scene_enqueue(s, "q", "t");
-    assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "60000", "0", CALL));
+    assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "3600000", "0", CALL));
     acting_start(&w, s);
     acting_take(&w);
     assert_answer(script_call(s, SCRIPT_UNTAKE, "q", CALL), 0, 1, 0);
@@ -339,7 +339,7 @@ static void what_is_known_of_a_call_goes_by_itself(void **state)
     assert_in_range(raw_int(redis, "PTTL %s:take:0123456789abcdef", s->prefix), 1, 5000);
     assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "86400000", "0", NEXT_CALL));
     assert_in_range(raw_int(redis, "PTTL %s:take:0123456789abcdef", s->prefix), 5001, 600000);
-    assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "60000", "0", ""));
+    assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "3600000", "0", ""));
     assert_answer(script_call(s, SCRIPT_UNTAKE, "q", NEXT_CALL), 0, 1, 0);
     assert_in_range(raw_int(redis, "PTTL %s:take:" NEXT_CALL, s->prefix), 3500000, 3600000);
     assert_int_equal(raw_int(redis, "EXISTS %s:take:0123456789abcdef %s:take:", s->prefix, s->prefix), 0);

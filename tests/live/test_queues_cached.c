@@ -162,7 +162,7 @@ struct changer {
 static void take(struct changer *c)
 {
     struct taken one = {0};
-    int err = muster_lease_take(c->client, "q", 1, 60000, 0, taken_add, &one);
+    int err = muster_lease_take(c->client, "q", 1, 3600000, 0, taken_add, &one);
     assert_true(err == MUSTER_OK || err == MUSTER_E_NOT_FOUND);
     snprintf(c->held, sizeof c->held, "%s", one.n > 0 ? one.rows[0].id : "");
 }

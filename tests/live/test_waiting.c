@@ -41,7 +41,7 @@ static void fill(struct scene *s)
     job_put(s, "q", JOB_SPEC(.id = "a"));
     job_put(s, "q", JOB_SPEC(.id = "b", .priority = -1));
     job_put(s, "q", JOB_SPEC(.id = "c", .priority = 7));
-    job_put(s, "q", JOB_SPEC(.id = "later", .delay_ms = 60000));
+    job_put(s, "q", JOB_SPEC(.id = "later", .delay_ms = 3600000));
     job_put(s, "q", JOB_SPEC(.id = "after", .after = IDS("a"), .n_after = 1));
     job_put(s, "q", JOB_SPEC(.id = "again", .every_ms = 60000, .offset_ms = 60000));
 }
@@ -50,7 +50,7 @@ static void jobs_and_tasks_wait_alike(void **state)
 {
     struct scene *s = *state;
     scene_enqueue(s, "q", "delayed");
-    assert_ok(muster_lease_retry(s->client, take_one(s, "q", "delayed"), 60000));
+    assert_ok(muster_lease_retry(s->client, take_one(s, "q", "delayed"), 3600000));
     assert_all_say(s, "q", 0);
     fill(s);
     scene_enqueue(s, "q", "t");
@@ -61,8 +61,8 @@ static void jobs_and_tasks_wait_alike(void **state)
     const int64_t one = 1;
     assert_ok(muster_config_set(s->client, "q", "max_running", &one));
     struct taken taken;
-    assert_ok(take_n(s, "q", 1, 60000, &taken));
-    assert_err(take_n(s, "q", 1, 60000, &taken), MUSTER_E_NOT_FOUND);
+    assert_ok(take_n(s, "q", 1, 3600000, &taken));
+    assert_err(take_n(s, "q", 1, 3600000, &taken), MUSTER_E_NOT_FOUND);
     assert_all_say(s, "q", 3);
 }
 

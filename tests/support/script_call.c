@@ -107,7 +107,7 @@ void acting_start(struct acting_worker *w, struct scene *s)
     w->scene = s;
     w->conn = 0;
     snprintf(nonce, sizeof nonce, "n%d", ++n_starts);
-    snprintf(ttl, sizeof ttl, "%d", w->ttl_ms ? w->ttl_ms : 60000);
+    snprintf(ttl, sizeof ttl, "%d", w->ttl_ms ? w->ttl_ms : 3600000);
     snprintf(hands, sizeof hands, "%d", w->hands);
     snprintf(limit, sizeof limit, "%d", w->limit);
     if (w->hears)

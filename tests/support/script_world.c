@@ -84,7 +84,7 @@ static void make_other_jobs(struct script_world *world)
 {
     struct scene *s = world->s;
     redisContext *redis = s->server->redis;
-    assert_ok(script_does(s, SCRIPT_OPEN_BATCH, "over", "", "60000"));
+    assert_ok(script_does(s, SCRIPT_OPEN_BATCH, "over", "", "3600000"));
     assert_ok(script_does(s, SCRIPT_CLOSE_BATCH, "over"));
     put_job(s, "waiting", "data", "d", "batch", "batch");
     put_job(s, "scheduled", "delay", "3600000");
@@ -130,7 +130,7 @@ void script_world_make(struct script_world *world, struct scene *s)
     acting_say(&world->w, "fail", "q", token, "g", "m");
     assert_answer(script_call(s, SCRIPT_CANCEL, "q", "w", world->cancelled), 0, 0, 1);
     assert_ok(script_does(s, SCRIPT_EXTEND, "w", world->held, "q", "", "1", "half"));
-    assert_ok(script_does(s, SCRIPT_OPEN_BATCH, "batch", "", "60000", "on_end", "o", "on_failure", "o"));
+    assert_ok(script_does(s, SCRIPT_OPEN_BATCH, "batch", "", "3600000", "on_end", "o", "on_failure", "o"));
     assert_ok(
         script_does(s, SCRIPT_PUT, "q", "", "held", "tag", "blue", "retries", "2", "tracked", "1", "batch", "batch"));
     acting_take(&world->w);
@@ -163,7 +163,7 @@ void script_world_keep_timer(struct script_world *world)
     world->heir = (struct acting_worker){.id = "heir", .queues = {"o"}, .hands = 1, .hears = true};
     acting_start(&world->heir, world->s);
     acting_take(&world->heir);
-    raw_do(world->s->server->redis, "SET %s:timer w PX 60000", world->s->prefix);
+    raw_do(world->s->server->redis, "SET %s:timer w PX 3600000", world->s->prefix);
 }
 
 void script_world_serve(struct script_world *world)
