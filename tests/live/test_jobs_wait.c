@@ -236,6 +236,47 @@ static void cut_connections_cost_no_end(void **state)
     }
 }
 
+/* Longer than a look waits for the event of a record that is missing. */
+#define LATE_US 200000
+
+/* Of b and bb nothing is left; what is told of their ends comes behind what is told of others. */
+static int let_events_lie(const struct muster_job_ended *e, void *arg)
+{
+    struct waiter *w = arg;
+    char processes[2][512];
+    (void)note_end(e, arg);
+    if (strcmp(e->id, "a") == 0) {
+        for (int i = 0; i < 3; i++) {
+            put(w->scene, "other");
+            cancel(w->scene, "other");
+        }
+        take(w->scene, processes[0]);
+        take(w->scene, processes[1]);
+        assert_ok(muster_lease_finish(w->scene->client, processes[0], NULL));
+        assert_ok(muster_lease_fail(w->scene->client, processes[1], NULL, NULL));
+        cancel(w->scene, "bb");
+    }
+    if (strcmp(e->id, "a") == 0 || strcmp(e->id, "c") == 0)
+        usleep(LATE_US);
+    return 0;
+}
+
+static void what_is_told_of_an_end_counts_however_late_it_is_heard(void **state)
+{
+    struct scene *s = *state;
+    static const char *const ids[] = {"0never", "a", "b", "bb", "c"};
+    struct waiter w = {.scene = s, .client = scene_client(s)};
+    put(s, "a");
+    let_fail(s);
+    job_config(s, "q", "keep_jobs", "0");
+    put(s, "b");
+    put(s, "c");
+    job_put(s, "elsewhere", "bb", NULL);
+    assert_ok(muster_job_wait(w.client, ids, N_OF(ids), -1, let_events_lie, &w));
+    assert_string_equal(w.said, "a=failed:g b=complete: c=failed:failed bb=cancelled: 0never=gone: ");
+    muster_client_free(w.client);
+}
+
 /* Nobody publishes: the record tells it. */
 static void an_event_that_is_lost_is_made_up_for(void **state)
 {
@@ -300,6 +341,7 @@ int main(int argc, char **argv)
         live_test(a_retry_or_a_next_queue_is_no_end_but_a_failure_is),
         live_test(time_and_the_program_end_the_waiting),
         live_test(cut_connections_cost_no_end),
+        live_test(what_is_told_of_an_end_counts_however_late_it_is_heard),
         live_test(an_event_that_is_lost_is_made_up_for),
         live_test(nothing_is_polled),
         live_test(without_a_redis_it_does_not_wait),

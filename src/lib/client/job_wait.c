@@ -6,7 +6,8 @@
  * its event, or by its record if the event was missed: the records are looked at again after each connection, and now and
  * then besides, because events are published once, may be denied, and none is published of unique tasks.
  *
- * A record that is missing is looked for twice, a moment apart: the event that tells how it went may be on its way.
+ * A record that is missing is looked for twice, a moment apart, and all that is there by then is heard in between: the
+ * event that tells how it went may be on its way, or lie behind others while the program did something else.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,8 @@
 /* So many are asked for at once. */
 #define LOOK_PAGE ((size_t)200)
 #define PAUSE_MS 200
+/* So many messages are heard in a row: a flood must not keep it from looking. */
+#define HEAR_MAX 1000
 /* Redis may be away for so long. */
 #define OUTAGE_MS 60000
 
@@ -45,6 +48,7 @@ struct waiting {
     struct redis *listener;
     int64_t look_at_ms;
     int64_t renew_at_ms;
+    bool is_behind;        /* more may be there than was heard */
     bool is_deaf;          /* the scripts cannot be told that it listens: they may publish nothing */
     int64_t away_since_ms; /* 0: Redis is there, or was never */
     bool was_there;
@@ -153,7 +157,7 @@ static int look_at_some(struct waiting *w, struct seen *seen, size_t n)
             err = note_end(w, seen[i].job, MUSTER_JOB_END_COMPLETE);
         else if (seen[i].state == MUSTER_JOB_FAILED)
             err = note_end(w, seen[i].job, MUSTER_JOB_END_FAILED);
-        else if (seen[i].job->is_missing && seen[i].was_missing)
+        else if (seen[i].job->is_missing && seen[i].was_missing && !w->is_behind)
             err = note_end(w, seen[i].job, MUSTER_JOB_END_GONE);
         else if (seen[i].job->is_missing)
             w->look_at_ms = clock_in_ms(MISSING_MS);
@@ -225,17 +229,26 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Until something is to be done, or is heard. */
-static int hear(struct waiting *w)
+static int hear_one(struct waiting *w, int64_t wait_ms, bool *has_heard)
 {
     struct redisReply *message;
-    int64_t until = least(w->until_ms, least(w->look_at_ms, w->renew_at_ms)), wait_ms = until - clock_ms();
-    int err = redis_hear(w->listener, wait_ms > 0 ? wait_ms : 0, &message);
-    if (err == MUSTER_OK)
+    int err = redis_hear(w->listener, wait_ms, &message);
+    *has_heard = err == MUSTER_OK;
+    if (*has_heard)
         err = apply_event(w, message);
     else if (err == MUSTER_E_TIMEOUT)
         err = MUSTER_OK;
     redis_reply_free(message);
+    return err;
+}
+
+/* Until something is to be done, or is heard; then all that is there. */
+static int hear(struct waiting *w)
+{
+    int64_t until = least(w->until_ms, least(w->look_at_ms, w->renew_at_ms)), wait_ms = until - clock_ms();
+    int err = hear_one(w, wait_ms > 0 ? wait_ms : 0, &w->is_behind);
+    for (int i = 1; err == MUSTER_OK && w->is_behind && i < HEAR_MAX && w->n_left > 0 && !w->stop; i++)
+        err = hear_one(w, 0, &w->is_behind);
     return err;
 }
 
