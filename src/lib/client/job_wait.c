@@ -33,8 +33,10 @@
 
 struct awaited {
     const char *id;
-    bool has_ended;
+    bool has_ended;  /* and this was told */
     bool is_missing; /* the last look has found no record */
+    bool is_known;   /* it has ended so: */
+    enum muster_job_end how;
 };
 
 struct waiting {
@@ -94,15 +96,22 @@ static int tell_with_record(const struct muster_job *job, void *arg)
     return 0;
 }
 
-/* An outage is an error: then it has not ended yet, and the next look finds it. A record that is gone, or is none any
- * more, or that Redis does not send, costs the end its record alone: the event has told that it ended. */
-static int note_end(struct waiting *w, struct awaited *a, enum muster_job_end how)
+/* The first end that is heard or seen counts, whatever becomes of the job before its record can be read. */
+static void know_end(struct awaited *a, enum muster_job_end how)
 {
-    struct telling t = {.w = w, .ended = {.id = a->id, .how = how}};
+    a->how = a->is_known ? a->how : how;
+    a->is_known = true;
+}
+
+/* Of one whose end is known. An outage is an error: then the next look goes on with it. A record that is gone, or is none
+ * any more, or that Redis does not send, costs the end its record alone. */
+static int tell_end(struct waiting *w, struct awaited *a)
+{
+    struct telling t = {.w = w, .ended = {.id = a->id, .how = a->how}};
     int err = MUSTER_OK;
     if (a->has_ended)
         return MUSTER_OK;
-    if (how == MUSTER_JOB_END_COMPLETE || how == MUSTER_JOB_END_FAILED)
+    if (a->how == MUSTER_JOB_END_COMPLETE || a->how == MUSTER_JOB_END_FAILED)
         err = muster_job_get(w->client, &a->id, 1, tell_with_record, &t);
     if (err == MUSTER_E_TOO_BIG)
         err = muster_job_peek(w->client, &a->id, 1, tell_with_record, &t);
@@ -153,14 +162,16 @@ static int look_at_some(struct waiting *w, struct seen *seen, size_t n)
         err = read_state(w->client, seen[i].job, &seen[i].state);
     }
     for (size_t i = 0; err == MUSTER_OK && i < n; i++) {
+        struct awaited *a = seen[i].job;
         if (seen[i].state == MUSTER_JOB_COMPLETE)
-            err = note_end(w, seen[i].job, MUSTER_JOB_END_COMPLETE);
+            know_end(a, MUSTER_JOB_END_COMPLETE);
         else if (seen[i].state == MUSTER_JOB_FAILED)
-            err = note_end(w, seen[i].job, MUSTER_JOB_END_FAILED);
-        else if (seen[i].job->is_missing && seen[i].was_missing && !w->is_behind)
-            err = note_end(w, seen[i].job, MUSTER_JOB_END_GONE);
-        else if (seen[i].job->is_missing)
+            know_end(a, MUSTER_JOB_END_FAILED);
+        else if (a->is_missing && seen[i].was_missing && !w->is_behind)
+            know_end(a, MUSTER_JOB_END_GONE);
+        else if (a->is_missing)
             w->look_at_ms = clock_in_ms(MISSING_MS);
+        err = a->is_known ? tell_end(w, a) : MUSTER_OK;
     }
     return err;
 }
@@ -217,9 +228,11 @@ static int apply_event(struct waiting *w, const struct redisReply *message)
     char *text;
     int err = MUSTER_OK;
     int how = listen_read_job_event(message, &text, &event) == 0 ? end_of(event.what) : -1;
-    for (size_t i = how >= 0 ? find(w, event.id) : w->n; i < w->n && strcmp(w->jobs[i].id, event.id) == 0; i++)
+    for (size_t i = how >= 0 ? find(w, event.id) : w->n; i < w->n && strcmp(w->jobs[i].id, event.id) == 0; i++) {
+        know_end(&w->jobs[i], (enum muster_job_end)how);
         if (err == MUSTER_OK)
-            err = note_end(w, &w->jobs[i], (enum muster_job_end)how);
+            err = tell_end(w, &w->jobs[i]);
+    }
     free(text);
     return err;
 }
