@@ -3,6 +3,7 @@
  * No interrupt is lost, and none ends two calls: each call that blocks is interrupted while it waits for each of its
  * answers in turn. It says E_INTERRUPTED, or the interrupt is there for the next call.
  */
+#include <muster/job.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -114,11 +115,51 @@ static void none_is_lost_while_a_replica_is_asked(void **state)
     interrupt_each(*state, "?replicas=1,2000");
 }
 
+/* More than one script lets go. */
+#define WAITERS 1000
+
+static void put_waiters(struct scene *s)
+{
+    static struct muster_job_spec specs[WAITERS + 1];
+    static const struct muster_job_spec *all[WAITERS + 1];
+    static const char *const first[] = {"first"};
+    for (size_t i = 0; i <= WAITERS; i++) {
+        specs[i] = (struct muster_job_spec){.size = sizeof *specs};
+        all[i] = &specs[i];
+        if (i == 0)
+            specs[i].id = *first;
+        else
+            specs[i].after = first, specs[i].n_after = 1;
+    }
+    assert_ok(muster_job_put_many(s->client, "r", all, WAITERS + 1, NULL, NULL));
+}
+
+static int cancel_with_waiters(struct muster_client *c, const char *process)
+{
+    (void)process;
+    return muster_job_cancel(c, (const char *const[]){"first"}, 1, 1, NULL, NULL);
+}
+
+static void none_is_lost_in_the_steps_of_a_cancel(void **state)
+{
+    static const struct blocking_call cancel = {"muster_job_cancel in steps", "", cancel_with_waiters};
+    static struct stage t;
+    begin(&t, *state, "");
+    put_waiters(t.scene);
+    script_world_keep(&t.world);
+    uint64_t nth = 1;
+    while (interrupt_one(&t, &cancel, nth))
+        nth++;
+    assert_true(nth > 3); /* the first step, and some of the rest */
+    end(&t);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(no_interrupt_is_lost_in_any_call),
         live_test(none_is_lost_while_a_replica_is_asked),
+        live_test(none_is_lost_in_the_steps_of_a_cancel),
     };
     return scene_run(tests, argc, argv);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "jobs.h"
+#include "proxy.h"
 #include "scene.h"
 
 #define NAMES_SIZE 4096
@@ -56,12 +57,17 @@ static bool is_listening(void *arg)
 
 #define WAITING MUSTER_E_STATE
 
-static void begin(struct waiter *w, struct scene *s, const char *const *ids, size_t n, int64_t timeout_ms)
+static void begin_as(struct waiter *w, struct scene *s, struct muster_client *c, const char *const *ids, size_t n,
+                     int64_t timeout_ms)
 {
-    *w = (struct waiter){.scene = s, .ids = ids, .n = n, .timeout_ms = timeout_ms, .err = WAITING};
-    w->client = scene_client(s);
+    *w = (struct waiter){.scene = s, .client = c, .ids = ids, .n = n, .timeout_ms = timeout_ms, .err = WAITING};
     assert_int_equal(pthread_create(&w->thread, NULL, run, w), 0);
     wait_until(is_listening, w, SOON_MS);
+}
+
+static void begin(struct waiter *w, struct scene *s, const char *const *ids, size_t n, int64_t timeout_ms)
+{
+    begin_as(w, s, scene_client(s), ids, n, timeout_ms);
 }
 
 static bool has_ended(void *arg)
@@ -236,6 +242,94 @@ static void cut_connections_cost_no_end(void **state)
     }
 }
 
+static bool has_looked(void *arg)
+{
+    struct waiter *w = arg;
+    char *info = raw_string(w->scene->server->redis, "INFO commandstats");
+    bool has = strstr(info, "cmdstat_hget:") != NULL;
+    free(info);
+    return has;
+}
+
+static bool is_trapped(void *arg)
+{
+    return proxy_count(arg).trapped > 0;
+}
+
+/* The connection breaks between that and its record; then there is none, or it says nothing of that end any more. */
+static void an_end_that_was_heard_counts_though_the_connection_breaks(void **state)
+{
+    struct scene *s = *state;
+    static const char *const ids[] = {"gone", "again"}, *const said[] = {"gone=complete: ", "again=failed: "};
+    const struct muster_failed_filter all = {.size = sizeof all, .queue = "q"};
+    job_config(s, "q", "keep_jobs", "0");
+    for (size_t i = 0; i < N_OF(ids); i++) {
+        struct proxy p;
+        struct waiter w;
+        struct muster_client *c;
+        proxy_start(&p, s->server->dir, s->server->socket);
+        assert_ok(muster_client_new(&c, &(struct muster_client_options){.size = sizeof(struct muster_client_options),
+                                                                        .url = p.url,
+                                                                        .prefix = s->prefix}));
+        put(s, ids[i]);
+        raw_do(s->server->redis, "HDEL %s:config listen", s->prefix);
+        raw_do(s->server->redis, "CONFIG RESETSTAT");
+        begin_as(&w, s, c, ids + i, 1, -1);
+        wait_until(has_looked, &w, SOON_MS);
+        proxy_trap_n(&p, "HGETALL", PROXY_REQUESTS, 1, PROXY_REFUSES);
+        i == 0 ? finish(s, "") : let_fail(s);
+        wait_until(is_trapped, &p, SOON_MS);
+        if (i == 1)
+            assert_ok(muster_failed_replay(s->client, &all, NULL));
+        proxy_accept(&p);
+        await_end(&w, MUSTER_OK);
+        assert_string_equal(w.said, said[i]);
+        proxy_stop(&p);
+    }
+    cancel(s, "again");
+}
+
+/* Longer than a look waits for the event of a record that is missing. */
+#define LATE_US 200000
+
+/* Of b and bb nothing is left; what is told of their ends comes behind what is told of others. */
+static int let_events_lie(const struct muster_job_ended *e, void *arg)
+{
+    struct waiter *w = arg;
+    char processes[2][512];
+    (void)note_end(e, arg);
+    if (strcmp(e->id, "a") == 0) {
+        for (int i = 0; i < 3; i++) {
+            put(w->scene, "other");
+            cancel(w->scene, "other");
+        }
+        take(w->scene, processes[0]);
+        take(w->scene, processes[1]);
+        assert_ok(muster_lease_finish(w->scene->client, processes[0], NULL));
+        assert_ok(muster_lease_fail(w->scene->client, processes[1], NULL, NULL));
+        cancel(w->scene, "bb");
+    }
+    if (strcmp(e->id, "a") == 0 || strcmp(e->id, "c") == 0)
+        usleep(LATE_US);
+    return 0;
+}
+
+static void what_is_told_of_an_end_counts_however_late_it_is_heard(void **state)
+{
+    struct scene *s = *state;
+    static const char *const ids[] = {"0never", "a", "b", "bb", "c"};
+    struct waiter w = {.scene = s, .client = scene_client(s)};
+    put(s, "a");
+    let_fail(s);
+    job_config(s, "q", "keep_jobs", "0");
+    put(s, "b");
+    put(s, "c");
+    job_put(s, "elsewhere", "bb", NULL);
+    assert_ok(muster_job_wait(w.client, ids, N_OF(ids), -1, let_events_lie, &w));
+    assert_string_equal(w.said, "a=failed:g b=complete: c=failed:failed bb=cancelled: 0never=gone: ");
+    muster_client_free(w.client);
+}
+
 /* Nobody publishes: the record tells it. */
 static void an_event_that_is_lost_is_made_up_for(void **state)
 {
@@ -250,15 +344,6 @@ static void an_event_that_is_lost_is_made_up_for(void **state)
     assert_ok(muster_lease_finish(s->client, process, NULL));
     await_end(&w, MUSTER_OK);
     assert_string_equal(w.said, "a=complete: ");
-}
-
-static bool has_looked(void *arg)
-{
-    struct waiter *w = arg;
-    char *info = raw_string(w->scene->server->redis, "INFO commandstats");
-    bool has = strstr(info, "cmdstat_hget:") != NULL;
-    free(info);
-    return has;
 }
 
 /* Between its looks it asks Redis for nothing but to be told: a call every three seconds. */
@@ -300,6 +385,8 @@ int main(int argc, char **argv)
         live_test(a_retry_or_a_next_queue_is_no_end_but_a_failure_is),
         live_test(time_and_the_program_end_the_waiting),
         live_test(cut_connections_cost_no_end),
+        live_test(what_is_told_of_an_end_counts_however_late_it_is_heard),
+        live_test(an_end_that_was_heard_counts_though_the_connection_breaks),
         live_test(an_event_that_is_lost_is_made_up_for),
         live_test(nothing_is_polled),
         live_test(without_a_redis_it_does_not_wait),

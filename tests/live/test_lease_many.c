@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "checked.h"
+#include "hostile_server.h"
 #include "invariant.h"
 #include "jobs.h"
 #include "proxy.h"
@@ -315,6 +316,64 @@ static void a_slow_way_is_gone_twice(void **state)
     clear_ids(&ids);
 }
 
+static void what_redis_does_not_read_is_told_of_that_one(void **state)
+{
+    enum { N = 5, LARGE = 1500000 };
+    static const struct {
+        const char *name, *usual;
+    } limits[] = {{"proto-max-bulk-len", "512mb"}, {"client-query-buffer-limit", "1gb"}};
+    struct scene *s = *state;
+    char *result = calloc(1, LARGE);
+    for (size_t at = 0; at < N_OF(limits); at++) {
+        struct ids ids = {0};
+        struct muster_lease_end ends[N];
+        struct muster_bytes bytes[N];
+        int errs[N];
+        scene_enqueue_n(s, "q", "t", N);
+        take_ids(s, "q", N, &ids);
+        for (int i = 0; i < N; i++) {
+            bytes[i] = (struct muster_bytes){result, i == 0 || i == N - 1 ? LARGE : 1};
+            ends[i] = (struct muster_lease_end){
+                .size = sizeof *ends, .process = ids.at[i], .outcome = MUSTER_FINISH, .result = &bytes[i]};
+        }
+        raw_do(s->server->redis, "CONFIG SET %s 1mb", limits[at].name);
+        int err = muster_lease_end_many(s->client, ends, N, errs);
+        raw_do(s->server->redis, "CONFIG SET %s %s", limits[at].name, limits[at].usual);
+        assert_err(err, MUSTER_E_TOO_BIG);
+        assert_non_null(strstr(muster_client_error(s->client), limits[at].name));
+        for (int i = 0; i < N; i++)
+            assert_err(errs[i], i == 0 || i == N - 1 ? MUSTER_E_TOO_BIG : MUSTER_OK);
+        assert_int_equal(leased(s, "q"), 2);
+        assert_ok(muster_lease_finish(s->client, ids.at[0], NULL));
+        assert_ok(muster_lease_finish(s->client, ids.at[N - 1], NULL));
+        clear_ids(&ids);
+    }
+    free(result);
+    checked_assert_clean(s);
+}
+
+/* Which part of a request was too large, its refusal does not say. */
+static void what_is_too_large_together_goes_in_several_calls(void **state)
+{
+    enum { N = 9 };
+    struct scene *s = *state;
+    struct hostile_server h;
+    struct ids ids = {0};
+    int errs[N];
+    hostile_server_start(&h, s->server->dir, &(struct hostile_spec){.relay_to = s->server->socket});
+    struct muster_client *c = client_at(s, h.url);
+    scene_enqueue_n(s, "q", "t", N);
+    take_ids(s, "q", N, &ids);
+    strcpy(h.counts->refusal, "-ERR Protocol error: invalid bulk length\r\n");
+    h.counts->refuses_in = 1;
+    assert_ok(finish_all(c, &ids, errs));
+    assert_int_equal(h.counts->refuses_in, 0);
+    assert_int_equal(leased(s, "q"), 0);
+    muster_client_free(c);
+    hostile_server_stop(&h);
+    clear_ids(&ids);
+}
+
 /* ---- answers that do not come ---- */
 
 static void what_has_no_answer_is_told_so_and_what_has_one_is_done(void **state)
@@ -377,6 +436,8 @@ int main(int argc, char **argv)
         live_test(they_go_together_also_if_redis_has_forgotten_the_scripts),
         live_test(large_tasks_go_back_some_at_a_time),
         live_test(a_slow_way_is_gone_twice),
+        live_test(what_redis_does_not_read_is_told_of_that_one),
+        live_test(what_is_too_large_together_goes_in_several_calls),
         live_test(what_has_no_answer_is_told_so_and_what_has_one_is_done),
         live_test(without_a_redis_each_is_told_so),
     };

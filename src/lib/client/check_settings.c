@@ -65,7 +65,7 @@ static int check_settings_of(struct check *k, const char *queue)
     for (size_t i = 0; i < N_SETTINGS; i++)
         words[i + 2] = settings[i].name;
     int err = check_forgive_wrong_type(k, client_ask(k->client, &values, words));
-    for (size_t i = 0; i < reply_len(values) && err == MUSTER_OK && !k->stop; i++)
+    for (size_t i = 0; i < N_SETTINGS && i < reply_len(values) && err == MUSTER_OK && !k->stop; i++)
         if (!is_sound(reply_at(values, i), i))
             err = find(k, key, queue, i, reply_text(reply_at(values, i)) ? reply_text(reply_at(values, i)) : "");
     redis_reply_free(values);

@@ -15,12 +15,13 @@
 static int cancel(struct muster_client *c, const char *queue, const char *holder, struct muster_bytes what,
                   uint64_t counts[2])
 {
-    char cursor[SCRIPT_CURSOR_SIZE] = "0";
+    char cursor[SCRIPT_CURSOR_SIZE] = "0", before[SCRIPT_CURSOR_SIZE];
     int err;
     do {
         struct command command = COMMAND_EMPTY;
         struct redisReply *reply;
         uint64_t removed = 0, running = 0;
+        memcpy(before, cursor, sizeof before);
         script_cancel(&command, &c->root, queue, holder, what, cursor);
         err = client_run(c, &command, &reply);
         if (err == MUSTER_OK)
@@ -28,6 +29,8 @@ static int cancel(struct muster_client *c, const char *queue, const char *holder
         redis_reply_free(reply);
         counts[0] += removed;
         counts[1] += running;
+        if (err == MUSTER_OK && strcmp(cursor, "0") != 0 && strcmp(cursor, before) == 0)
+            err = client_understand(c, MUSTER_E_REDIS); /* it would be asked for ever */
     } while (err == MUSTER_OK && strcmp(cursor, "0") != 0);
     return err;
 }

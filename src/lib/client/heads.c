@@ -158,7 +158,10 @@ static int ask_rest(struct muster_client *c, size_t most, struct redisReply **re
     while (err == MUSTER_OK && left_out > 0 && n > 0) {
         char from[24];
         struct redisReply *all;
-        first = first < 0 ? last - (long long)(left_out / step) + 1 : first + (long long)(n / step);
+        const long long next = first < 0 ? last - (long long)(left_out / step) + 1 : first + (long long)(n / step);
+        if (next <= first || next > last)
+            return client_understand(c, MUSTER_E_REDIS); /* it would be asked for ever */
+        first = next;
         snprintf(from, sizeof from, "%lld", first);
         err = ask_once(c, most, &all, (const char *const[]){words[0], words[1], from, words[3], words[4], NULL});
         left_out = reply_count(reply_at(all, 0));

@@ -309,6 +309,7 @@ static void cancel_rest(struct muster_client *c, struct redisReply *reply, const
         reply = next;
     }
     redis_reply_free(reply);
+    redis_pass_over(c->redis, err);
 }
 
 int job_cancel_run(struct muster_client *c, struct command *command, struct script_cancelled *count)

@@ -34,8 +34,11 @@ static int read_between(struct muster_client *c, const char *id, uint64_t end, s
         snprintf(first, sizeof first, "%llu", (unsigned long long)at);
         snprintf(last, sizeof last, "%llu", (unsigned long long)to - 1);
         err = client_look(c, &some, (const char *const[]){"LRANGE", key, first, last, NULL});
+        const bool is_end = reply_len(some) < to - at;
         if (err == MUSTER_OK)
             err = join(c, list, &some);
+        if (is_end)
+            break;
     }
     return err;
 }

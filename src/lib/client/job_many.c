@@ -172,12 +172,12 @@ static size_t fit(const struct many *m, size_t from, struct size most)
     return i - from;
 }
 
-/* Says which job was refused, where more than one might be meant, and how many are put. */
-static int say_where(struct many *m, int err, const struct redisReply *reply)
+/* Says which of the next n jobs was refused, where more than one might be meant, and how many are put. */
+static int say_where(struct many *m, size_t n, int err, const struct redisReply *reply)
 {
     char words[1024];
-    size_t number = (size_t)reply_integer(reply_at(reply, 3));
-    const char *id = number > 0 && m->done + number <= m->n ? m->rows[m->done + number - 1].id : NULL;
+    const uint64_t number = reply_count(reply_at(reply, 3));
+    const char *id = number > 0 && number <= n ? m->rows[m->done + number - 1].id : NULL;
     m->refused = id ? m->done + number : 0;
     if (id)
         client_say(m->c, job_say_refusal(err, id, reply));
@@ -186,10 +186,10 @@ static int say_where(struct many *m, int err, const struct redisReply *reply)
     snprintf(words, sizeof words, "%s", redis_error(m->c->redis));
     const char *lack = m->c->confirmed.err == MUSTER_OK ? "" : ", not all of them confirmed";
     if (id && m->done > 0)
-        redis_error_set(m->c->redis, "job %zu of %zu: %s from job %zu on; the %zu before it are put%s",
-                        m->done + number, m->n, words, m->done + 1, m->done, lack);
+        redis_error_set(m->c->redis, "job %zu of %zu: %s from job %zu on; the %zu before it are put%s", m->refused,
+                        m->n, words, m->done + 1, m->done, lack);
     else if (id && m->n > 1)
-        redis_error_set(m->c->redis, "job %zu of %zu: %s", number, m->n, words);
+        redis_error_set(m->c->redis, "job %zu of %zu: %s", m->refused, m->n, words);
     else if (m->done > 0)
         redis_error_set(m->c->redis, "%s; the first %zu of %zu jobs are put%s", words, m->done, m->n, lack);
     return err;
@@ -211,7 +211,7 @@ static int put_chunk(struct many *m, size_t n, uint64_t chunk)
     int err = asks ? full_explain(m->c, client_run_confirmed(m->c, &command, REDIS_WAKES_NOBODY, &reply))
                    : client_run(m->c, &command, &reply);
     if (err != MUSTER_OK)
-        err = say_where(m, err, reply);
+        err = say_where(m, n, err, reply);
     redis_reply_free(reply);
     m->done += err == MUSTER_OK ? n : 0;
     return err;

@@ -6,7 +6,8 @@
  * its event, or by its record if the event was missed: the records are looked at again after each connection, and now and
  * then besides, because events are published once, may be denied, and none is published of unique tasks.
  *
- * A record that is missing is looked for twice, a moment apart: the event that tells how it went may be on its way.
+ * A record that is missing is looked for twice, a moment apart, and all that is there by then is heard in between: the
+ * event that tells how it went may be on its way, or lie behind others while the program did something else.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,13 +26,17 @@
 /* So many are asked for at once. */
 #define LOOK_PAGE ((size_t)200)
 #define PAUSE_MS 200
+/* So many messages are heard in a row: a flood must not keep it from looking. */
+#define HEAR_MAX 1000
 /* Redis may be away for so long. */
 #define OUTAGE_MS 60000
 
 struct awaited {
     const char *id;
-    bool has_ended;
+    bool has_ended;  /* and this was told */
     bool is_missing; /* the last look has found no record */
+    bool is_known;   /* it has ended so: */
+    enum muster_job_end how;
 };
 
 struct waiting {
@@ -45,6 +50,7 @@ struct waiting {
     struct redis *listener;
     int64_t look_at_ms;
     int64_t renew_at_ms;
+    bool is_behind;        /* more may be there than was heard */
     bool is_deaf;          /* the scripts cannot be told that it listens: they may publish nothing */
     int64_t away_since_ms; /* 0: Redis is there, or was never */
     bool was_there;
@@ -90,15 +96,22 @@ static int tell_with_record(const struct muster_job *job, void *arg)
     return 0;
 }
 
-/* An outage is an error: then it has not ended yet, and the next look finds it. A record that is gone, or is none any
- * more, or that Redis does not send, costs the end its record alone: the event has told that it ended. */
-static int note_end(struct waiting *w, struct awaited *a, enum muster_job_end how)
+/* The first end that is heard or seen counts, whatever becomes of the job before its record can be read. */
+static void know_end(struct awaited *a, enum muster_job_end how)
 {
-    struct telling t = {.w = w, .ended = {.id = a->id, .how = how}};
+    a->how = a->is_known ? a->how : how;
+    a->is_known = true;
+}
+
+/* Of one whose end is known. An outage is an error: then the next look goes on with it. A record that is gone, or is none
+ * any more, or that Redis does not send, costs the end its record alone. */
+static int tell_end(struct waiting *w, struct awaited *a)
+{
+    struct telling t = {.w = w, .ended = {.id = a->id, .how = a->how}};
     int err = MUSTER_OK;
     if (a->has_ended)
         return MUSTER_OK;
-    if (how == MUSTER_JOB_END_COMPLETE || how == MUSTER_JOB_END_FAILED)
+    if (a->how == MUSTER_JOB_END_COMPLETE || a->how == MUSTER_JOB_END_FAILED)
         err = muster_job_get(w->client, &a->id, 1, tell_with_record, &t);
     if (err == MUSTER_E_TOO_BIG)
         err = muster_job_peek(w->client, &a->id, 1, tell_with_record, &t);
@@ -149,14 +162,16 @@ static int look_at_some(struct waiting *w, struct seen *seen, size_t n)
         err = read_state(w->client, seen[i].job, &seen[i].state);
     }
     for (size_t i = 0; err == MUSTER_OK && i < n; i++) {
+        struct awaited *a = seen[i].job;
         if (seen[i].state == MUSTER_JOB_COMPLETE)
-            err = note_end(w, seen[i].job, MUSTER_JOB_END_COMPLETE);
+            know_end(a, MUSTER_JOB_END_COMPLETE);
         else if (seen[i].state == MUSTER_JOB_FAILED)
-            err = note_end(w, seen[i].job, MUSTER_JOB_END_FAILED);
-        else if (seen[i].job->is_missing && seen[i].was_missing)
-            err = note_end(w, seen[i].job, MUSTER_JOB_END_GONE);
-        else if (seen[i].job->is_missing)
+            know_end(a, MUSTER_JOB_END_FAILED);
+        else if (a->is_missing && seen[i].was_missing && !w->is_behind)
+            know_end(a, MUSTER_JOB_END_GONE);
+        else if (a->is_missing)
             w->look_at_ms = clock_in_ms(MISSING_MS);
+        err = a->is_known ? tell_end(w, a) : MUSTER_OK;
     }
     return err;
 }
@@ -213,9 +228,11 @@ static int apply_event(struct waiting *w, const struct redisReply *message)
     char *text;
     int err = MUSTER_OK;
     int how = listen_read_job_event(message, &text, &event) == 0 ? end_of(event.what) : -1;
-    for (size_t i = how >= 0 ? find(w, event.id) : w->n; i < w->n && strcmp(w->jobs[i].id, event.id) == 0; i++)
+    for (size_t i = how >= 0 ? find(w, event.id) : w->n; i < w->n && strcmp(w->jobs[i].id, event.id) == 0; i++) {
+        know_end(&w->jobs[i], (enum muster_job_end)how);
         if (err == MUSTER_OK)
-            err = note_end(w, &w->jobs[i], (enum muster_job_end)how);
+            err = tell_end(w, &w->jobs[i]);
+    }
     free(text);
     return err;
 }
@@ -225,17 +242,26 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Until something is to be done, or is heard. */
-static int hear(struct waiting *w)
+static int hear_one(struct waiting *w, int64_t wait_ms, bool *has_heard)
 {
     struct redisReply *message;
-    int64_t until = least(w->until_ms, least(w->look_at_ms, w->renew_at_ms)), wait_ms = until - clock_ms();
-    int err = redis_hear(w->listener, wait_ms > 0 ? wait_ms : 0, &message);
-    if (err == MUSTER_OK)
+    int err = redis_hear(w->listener, wait_ms, &message);
+    *has_heard = err == MUSTER_OK;
+    if (*has_heard)
         err = apply_event(w, message);
     else if (err == MUSTER_E_TIMEOUT)
         err = MUSTER_OK;
     redis_reply_free(message);
+    return err;
+}
+
+/* Until something is to be done, or is heard; then all that is there. */
+static int hear(struct waiting *w)
+{
+    int64_t until = least(w->until_ms, least(w->look_at_ms, w->renew_at_ms)), wait_ms = until - clock_ms();
+    int err = hear_one(w, wait_ms > 0 ? wait_ms : 0, &w->is_behind);
+    for (int i = 1; err == MUSTER_OK && w->is_behind && i < HEAR_MAX && w->n_left > 0 && !w->stop; i++)
+        err = hear_one(w, 0, &w->is_behind);
     return err;
 }
 

@@ -29,6 +29,7 @@ struct many {
 
     /* The chunk: which they are, and what its command needs. */
     size_t chunk[SCRIPT_SEVERAL_MAX], n_chunk;
+    size_t most; /* so many go together: more were too large for this Redis */
     struct end_by_id named[SCRIPT_SEVERAL_MAX];
 
     /* What is done with each: the i-th is checked, is said as the k-th of a chunk, and its answer is heard. `bytes`: about
@@ -68,7 +69,7 @@ static size_t say_chunk(struct many *m, size_t at, struct command *command)
 {
     size_t bytes = 0;
     m->n_chunk = 0;
-    for (; at < m->n && m->n_chunk < SCRIPT_SEVERAL_MAX; at++) {
+    for (; at < m->n && m->n_chunk < m->most; at++) {
         struct end_by_id *named = &m->named[m->n_chunk];
         if (m->errs[at] != TO_SAY)
             continue;
@@ -89,11 +90,24 @@ static size_t say_chunk(struct many *m, size_t at, struct command *command)
     return at;
 }
 
+/* Redis has read no such request, so nothing of it was carried out. Of several, fewer may pass. */
+static void hear_too_big(struct many *m)
+{
+    if (m->n_chunk == 1)
+        note(m, m->chunk[0], MUSTER_E_TOO_BIG);
+    else
+        m->most = m->n_chunk / 2;
+}
+
 /* Of one process the script's own status is its. Of several the call has its own, and so has each that was carried
  * out. */
 static int hear_chunk(struct many *m, int err, const struct redisReply *reply)
 {
     const size_t n = script_several(reply);
+    if (err == MUSTER_E_TOO_BIG && !reply) {
+        hear_too_big(m);
+        return MUSTER_OK;
+    }
     if (m->n_chunk == 1 && reply) {
         m->hear(m, m->chunk[0], err, reply_text(reply_at(reply, 1)));
         note(m, m->chunk[0], err);
@@ -138,6 +152,7 @@ static int run_all(struct many *m)
 {
     int err = MUSTER_OK;
     m->first = m->n;
+    m->most = SCRIPT_SEVERAL_MAX;
     for (size_t i = 0; i < m->n; i++)
         m->errs[i] = TO_SAY;
     for (size_t at = 0; err == MUSTER_OK && at < m->n;)
