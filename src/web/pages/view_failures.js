@@ -55,10 +55,12 @@ async function showGroups(view) {
                 filter.value.toLowerCase())) } });
     replace(view.node, heading('Failures', { sub, actions: [filter, actions] }), where, body);
     async function endAll(verb) {
-        await load(); // all is what there is when the question is asked
-        const done = await endFailures(verb, { count: async () => totalOf(rows), of: plural(queuesOf(rows).length,
-            'queue'),
-            bodies: queuesOf(rows).map((queue) => failedBody(queue, { all: true })) });
+        await load(); // all is what there is when the question is asked, and what the filter lets through
+        const seen = rows.filter(table.filter), queues = queuesOf(seen), isAll = seen.length === rows.length;
+        const done = await endFailures(verb, { count: async () => totalOf(seen),
+            of: isAll ? plural(queues.length, 'queue') : plural(seen.length, 'group'),
+            bodies: isAll ? queues.map((queue) => failedBody(queue, { all: true })) : seen.map((row) =>
+                failedBody(encOf(row, 'queue'), asMember('group', encOf(row, 'group')))) });
         if (done)
             load();
     }
