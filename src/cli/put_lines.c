@@ -144,15 +144,19 @@ static char *add_line(struct lines *l, struct batch *b, struct muster_bytes line
     return NULL;
 }
 
-/* Redis does not take these lines. The largest of them is too large if any is. */
-static int report_too_big(const struct lines *l, const struct batch *b, size_t from)
+/* A line before has this id, too: so neither job need be there already. */
+static bool is_twice(const struct batch *b, size_t at)
 {
-    size_t largest = from;
-    char why[WORDS_SIZE];
-    for (size_t i = from; i < b->n; i++)
-        largest = b->specs[i]->data.len > b->specs[largest]->data.len ? i : largest;
-    snprintf(why, sizeof why, "its data of %zu bytes: %s", b->specs[largest]->data.len, muster_client_error(l->client));
-    return report_line(l, b->lines[largest], MUSTER_E_TOO_BIG, why);
+    size_t i = 0;
+    while (i < at && strcmp(b->ids[i], b->ids[at]) != 0)
+        i++;
+    return i < at;
+}
+
+static int report_refused(const struct lines *l, const struct batch *b, size_t at, int err)
+{
+    int code = report_line(l, b->lines[at], err, muster_client_error(l->client));
+    return err == MUSTER_E_EXISTS && is_twice(b, at) ? EXIT_FAILED : code;
 }
 
 static int put_batch(struct lines *l, struct batch *b);
@@ -182,10 +186,8 @@ static int put_batch(struct lines *l, struct batch *b)
     progress_show_part("jobs put", l->put, input_part(&l->in));
     if (err == MUSTER_E_TOO_BIG && refused == 0 && b->n > 1 && !l->options.request_id)
         return put_one_by_one(l, b, put);
-    if (err == MUSTER_E_TOO_BIG && refused == 0 && put < b->n)
-        return report_too_big(l, b, put);
     if (refused > 0)
-        return report_line(l, b->lines[refused - 1], err, muster_client_error(l->client));
+        return report_refused(l, b, refused - 1, err);
     return err == MUSTER_OK || err == MUSTER_E_UNCONFIRMED ? EXIT_DONE : report_call(l, err);
 }
 

@@ -164,25 +164,37 @@ void live_tell(struct live *l, const char *kind, const char *text)
         tell_all(l, event_text(kind, text));
 }
 
-static void tell_hearing(struct viewer *v)
+/* Frees the text. */
+static void tell_one(struct viewer *v, char *text)
 {
-    if (!v->live->hearing)
-        return;
-    char *text = event_text("hearing", v->live->hearing);
     send_to(v, text, strlen(text));
     free(text);
 }
 
-/* All that is there, to one who has just come. */
+/* All that is there. */
 static void tell_whole(struct viewer *v, const char *kind, const cJSON *rows)
 {
     cJSON *object = need(cJSON_CreateObject());
     cJSON_AddItemReferenceToObject(object, "items", (cJSON *)rows);
     need(cJSON_AddArrayToObject(object, "gone"));
-    char *text = event_of(kind, object);
-    send_to(v, text, strlen(text));
-    free(text);
+    tell_one(v, event_of(kind, object));
     cJSON_Delete(object);
+}
+
+/* To one who has just come. An overview ends a trouble, so in one there is none. */
+static void tell_sight(struct viewer *v, const struct sight *sight)
+{
+    if (sight->overview && !sight->error)
+        tell_one(v, event_of("overview", sight->overview));
+    if (sight->overview) {
+        tell_whole(v, "queues", sight->queues);
+        tell_whole(v, "workers", sight->workers);
+    }
+    if (sight->error) {
+        cJSON *object = trouble(sight);
+        tell_one(v, event_of("trouble", object));
+        cJSON_Delete(object);
+    }
 }
 
 bool live_add(struct live *l, struct evhttp_request *request, const struct sight *sight)
@@ -200,14 +212,10 @@ bool live_add(struct live *l, struct evhttp_request *request, const struct sight
     bufferevent_set_timeouts(evhttp_connection_get_bufferevent(connection), NULL, NULL); /* a viewer only listens */
     evhttp_send_reply_start(request, 200, "OK");
     send_to(v, ": muster\n\n", strlen(": muster\n\n"));
-    tell_hearing(v);
-    if (sight && sight->overview) {
-        char *text = event_of("overview", sight->overview);
-        send_to(v, text, strlen(text));
-        free(text);
-        tell_whole(v, "queues", sight->queues);
-        tell_whole(v, "workers", sight->workers);
-    }
+    if (l->hearing)
+        tell_one(v, event_text("hearing", l->hearing));
+    if (sight)
+        tell_sight(v, sight);
     return true;
 }
 

@@ -10,8 +10,8 @@
 #  4. more lines than one script takes
 #  5. under a request id the same lines add nothing, and what is missing is added
 #  6. wrong options: status 2, and nothing is sent
-#  7. a line that is too large for Redis is told by its number, also under a request id; lines that are too large only
-#     together are put
+#  7. a line that is too large for Redis is told by its number, also under a request id, where a larger one comes behind it;
+#     lines that are too large only together are put
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -117,6 +117,14 @@ check_exit 4 "$MUSTER" put more --json-lines <specs
 told "line 3: job 2 of 2: the job 'd' is waiting"
 told '0 jobs were put'
 waiting more 3
+printf '{"id": "two"}\n{"id": "j"}\n{"id": "two"}\n' >specs
+for how in '' '--request two'; do
+    # shellcheck disable=SC2086 # words
+    check_exit 1 "$MUSTER" put twice --json-lines $how <specs # not 4: nothing of it is there
+    told "line 3: job 3 of 3 ('two'): the id is another job's of this call"
+    told '0 jobs were put'
+done
+check_exit 3 "$MUSTER" job two
 printf '{"id": "i"}\nnonsense\n' >specs
 check_exit 1 "$MUSTER" put more --json-lines --json <specs
 check_out '{"id":"i","queue":"more"}'
@@ -190,15 +198,19 @@ check_exit 3 "$MUSTER" jobs --queue wrong --state waiting
 # ---- 7
 redis CONFIG SET proto-max-bulk-len 1mb >said
 redis CONFIG SET client-query-buffer-limit 1mb >said
+large() { head -c "$1" /dev/zero | tr '\0' x; }
 {
     printf 'a\nb\n'
-    head -c 1500000 /dev/zero | tr '\0' x
+    large 1500000
     printf '\nc\n'
+    large 1800000
+    printf '\n'
 } >lines
 for how in '' '--request large'; do
     # shellcheck disable=SC2086 # words
     check_exit 1 "$MUSTER" put large --lines $how <lines
-    told 'line 3: its data of 1500000 bytes: '
+    told 'line 3: '
+    told 'its data of 1500000 bytes: '
     told '2 jobs were put'
 done
 sed 's/.*/{"data": "&"}/' lines >specs

@@ -7,7 +7,8 @@
 #  3. a queue that goes is told, and another one that comes has its own figures and history
 #  4. the history has as many new failures as there were, however many looks fall into a step of it
 #     and who asks for what is behind the last step that it has gets that one again, because it goes on
-#  5. after looks that failed all rows are those of now: what changed, came and went meanwhile
+#  5. after looks that failed all rows are those of now: what changed, came and went meanwhile; who comes before is told that
+#     they failed
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -125,6 +126,10 @@ wait_for has_history %2Fw%3D%3D 1
 redis ACL SETUSER web -zrange >"$tmp/out"
 has_trouble() { grep -q '^event: trouble' "$tmp/live.out"; }
 wait_for has_trouble
+start late python3 "$(dirname "$0")/web_ask.py" "$port" GET /api/live stream
+hears_rows() { grep -q '^event: workers' "$tmp/late.out" && grep -q '^event: trouble' "$tmp/late.out"; }
+wait_for hears_rows # who comes now is told of the rows as they were, and that they are old
+! grep -q '^event: overview' "$tmp/late.out" || fail "that would end it: $(head -c 900 "$tmp/late.out")"
 # A refusal is one wherever it is met.
 "$MUSTER" enqueue mail 'for ps' >"$tmp/out"
 "$MUSTER" take --lease 1h mail >"$tmp/out"

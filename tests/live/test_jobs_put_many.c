@@ -211,6 +211,24 @@ static void more_than_one_script_takes_go_in_chunks_and_it_is_said_where_they_st
     assert_false(job_is_there(s, "j200"));
 }
 
+/* Which one it is, is known only where it goes alone. */
+static void one_that_redis_does_not_take_for_its_size_is_named(void **state)
+{
+    struct scene *s = *state;
+    struct jobs *j = make_jobs(5);
+    static char large[2 * 1024 * 1024];
+    j->specs[2].data = j->specs[4].data = (struct muster_bytes){large, sizeof large};
+    raw_do(s->server->redis, "CONFIG SET proto-max-bulk-len 1mb");
+    int err = put_n(s, j, 5);
+    raw_do(s->server->redis, "CONFIG SET proto-max-bulk-len 512mb");
+    assert_err(err, MUSTER_E_TOO_BIG);
+    assert_put(j, 2);
+    assert_int_equal(j->refused, 3);
+    assert_words(s, "job 3 of 5: its data of 2097152 bytes: ");
+    assert_words(s, "the 2 before it are put");
+    assert_waiting(s, 2);
+}
+
 static int stop_at_second(const struct muster_progress *progress, void *arg)
 {
     struct muster_progress *last = arg;
@@ -315,6 +333,7 @@ int main(int argc, char **argv)
         live_test(no_circle_is_closed_within_a_call),
         live_test(what_a_call_changes_no_longer_stands_in_its_way),
         live_test(more_than_one_script_takes_go_in_chunks_and_it_is_said_where_they_stopped),
+        live_test(one_that_redis_does_not_take_for_its_size_is_named),
         live_test(a_put_of_many_tells_how_far_it_is_and_stops_where_it_is_told_to),
         live_test(a_request_that_is_sent_again_puts_nothing_again),
         live_test(a_request_goes_on_where_it_was_stopped),

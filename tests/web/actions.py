@@ -50,6 +50,13 @@ def queues(browser):
     check(muster('config', '--queue', 'mail', 'keep_history').strip() == '100', 'a setting beyond its bounds')
     browser.press('Cancel')
     browser.wait_no_dialog()
+    browser.press('Change settings…')
+    browser.type('keep_jobs', '')  # an empty field is no 0, which would remove every complete job
+    browser.press('Save')
+    check('keep_jobs' in browser.dialog(), 'it is refused')
+    check(muster('config', '--queue', 'mail', 'keep_jobs').strip() == '50000', 'an empty field has set something')
+    browser.press('Cancel')
+    browser.wait_no_dialog()
 
     browser.open('/#/queues/fresh')
     browser.open('/#/queues/reports')
@@ -68,6 +75,7 @@ def queues(browser):
     browser.type('Type reports to go on', 'reports')
     browser.press('Delete the queue')
     browser.wait(lambda: queue('reports') is None, 'the queue to be gone')
+    browser.wait_text('Gone that were still to run: 4 tasks', '#toasts')
     browser.wait_text('Queues', 'main h1')
 
 
@@ -88,6 +96,7 @@ def running(browser):
     epoch = rows('workers')[0]['started_at_ms']
     browser.press('Fail the worker')
     browser.wait_no_dialog()
+    browser.wait_text('Given back: 2 tasks', '#toasts')
     browser.wait(lambda: rows('workers') == [] or rows('workers')[0]['started_at_ms'] != epoch, 'the life to end')
 
 
@@ -105,6 +114,18 @@ def jobs(browser):
     check(job['priority'] == -3 and sorted(job['tags']) == ['<i>new</i>', 'urgent'], 'the job is now', job)
     check('a customer called' in json.dumps(job['history']), 'the line:', job['history'])
     browser.wait_text('a customer called', '.timeline')
+    muster('change', 'later', '--tag', '+a,b')  # a tag that the list of tags cannot show
+    browser.wait_text('a,b', 'main')
+    browser.press('Change')
+    browser.type('Priority', '')
+    browser.press('Change')
+    check('Priority' in browser.dialog() and rows('job', 'later')[0]['priority'] == -3, 'an empty field has set something')
+    browser.type('Priority', '5')
+    browser.type('Tags', 'urgent')
+    browser.press('Change')
+    browser.wait_no_dialog()
+    job = rows('job', 'later')[0]
+    check(job['priority'] == 5 and sorted(job['tags']) == ['a,b', 'urgent'], 'the job is now', job)
     browser.press('Cancel')
     browser.press('Cancel the job')
     browser.wait(lambda: rows('job', 'later') == [], 'the job to be gone')
@@ -125,6 +146,7 @@ def jobs(browser):
     browser.wait(lambda: browser.find('box', 'Cancel all that wait for it, too'), 'the choice').click()
     browser.press('Cancel the job')
     browser.wait(lambda: rows('job', 'ship') == [], 'what waits for it to be gone')
+    browser.wait_text('Cancelled 4 jobs', '#toasts')
 
 
 def batches(browser):
@@ -157,8 +179,12 @@ def failures(browser):
     check(failed('bounce') == 5, 'nothing before it is confirmed')
     browser.press('Drop 2')
     browser.dialog()
+    muster('drop', 'bounce', next(row['entry'] for row in rows('failed', 'bounce') if row['task'] == 'to 5'))
     browser.press('Drop 2')
-    browser.wait(lambda: failed('bounce') == 3, 'two to be dropped')
+    browser.wait_text('done: 1', 'dialog[open] .note')  # in part, and why
+    check(failed('bounce') == 3, 'the other one is dropped')
+    browser.press('Cancel')
+    browser.wait_no_dialog()
 
     browser.open('/#/failures')
     browser.press('Replay group group-1 of bounce')
@@ -166,9 +192,21 @@ def failures(browser):
     browser.press('Replay 2')
     browser.wait(lambda: failed('bounce') == 1, 'the group to be replayed')
     browser.wait_no_dialog()
+    for name in ('hidden', 'seen', 'seen'):
+        muster('enqueue', 'sorted', name)
+        muster('fail', muster('take', 'sorted', '--lease', '1h').split('\t')[0], '--group', name)
+    browser.wait_text('hidden', 'main table')
+    browser.type('Filter by group or queue', 'seen')
+    browser.press('Drop all')  # of those that are seen
+    check('2 failures' in browser.dialog() and '1 group' in browser.dialog(), browser.dialog())
+    browser.press('Drop 2')
+    browser.wait(lambda: [row['group'] for row in rows('failed') if row['queue'] == 'sorted'] == ['hidden'], 'two to be dropped')
+    browser.wait_no_dialog()
+    browser.type('Filter by group or queue', '')
+    browser.wait_text('hidden', 'main table')
     browser.press('Drop all')
-    check('1 failure' in browser.dialog(), browser.dialog())
-    browser.press('Drop 1')
+    check('2 failures' in browser.dialog(), browser.dialog())
+    browser.press('Drop 2')
     browser.wait(lambda: rows('failed') == [], 'all to be dropped')
     browser.wait_text('Nothing has failed', 'main')
 

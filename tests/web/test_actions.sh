@@ -5,7 +5,8 @@
 #  1. queues: pause, resume, settings set and taken back, enqueue, delete after its name is typed
 #  2. a process is cancelled, a worker is failed; a job is tracked, changed, replayed, cancelled with all that wait
 #  3. failures: replay or drop one, those selected, a group, all; nothing before it is confirmed
-#  4. each question says how many it concerns
+#  4. each question says how many it concerns, and each answer how many it was; of what was done in part that and why
+#     an emptied field sets nothing; tags that the form cannot show stay; all is what the filter shows
 #  5. events and changes that others make are seen without a reload
 set -eu
 # shellcheck source=tests/cli/lib.sh

@@ -3,7 +3,7 @@
 #
 # The pages when something is amiss. Proves:
 #  1. a server that is gone is said at once; when it is back, the page goes on by itself, also with its actions
-#  2. a Redis that is gone is said in words in the page
+#  2. a Redis that is gone is said in words in the page, and that the figures are old, as long as it is
 #  3. --read-only: no page offers an action
 #     a user of Redis who may only read sees each page; what he may not see is said in words
 #  4. with a token: the sign-in page, a wrong token, the right one; then the page that was asked for

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "client/client.h"
 #include "client/full.h"
 #include "client/job_cron.h"
@@ -172,15 +173,21 @@ static size_t fit(const struct many *m, size_t from, struct size most)
     return i - from;
 }
 
-/* Says which of the next n jobs was refused, where more than one might be meant, and how many are put. */
+static const char *say_too_large(const struct many *m)
+{
+    return words_say("its data of %zu bytes: %s", m->rows[m->done].spec.data.len, redis_error(m->c->redis));
+}
+
+/* Says which job of the next `n` was refused, where more than one might be meant, and how many are put. */
 static int say_where(struct many *m, size_t n, int err, const struct redisReply *reply)
 {
     char words[1024];
-    const uint64_t number = reply_count(reply_at(reply, 3));
+    bool is_alone = err == MUSTER_E_TOO_BIG && !reply && n == 1; /* its size: Redis has answered nothing */
+    const uint64_t number = is_alone ? 1 : reply_count(reply_at(reply, 3));
     const char *id = number > 0 && number <= n ? m->rows[m->done + number - 1].id : NULL;
     m->refused = id ? m->done + number : 0;
     if (id)
-        client_say(m->c, job_say_refusal(err, id, reply));
+        client_say(m->c, is_alone ? say_too_large(m) : job_say_refusal(err, id, reply));
     else if (err == MUSTER_E_EXISTS)
         redis_error_set(m->c->redis, "the request '%s' had other content before; nothing was put", m->request_id);
     snprintf(words, sizeof words, "%s", redis_error(m->c->redis));

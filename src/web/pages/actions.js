@@ -9,13 +9,15 @@ import { num, plural, span } from './format.js';
 import { asMember, shown } from './names.js';
 import { button, errorNote, field, loading, nameElement } from './parts.js';
 
-/* What the server has done, in words: it says how many, and what was left. */
-function tell(verb, answer, noun) {
-    const done = answer?.done, left = answer?.left ?? answer?.not_done ?? 0;
-    const what = done === undefined ? verb : `${verb} ${plural(done, noun)}`;
-    toast(left > 0 ? `${what}; ${num(left)} not: ${answer.message || 'they were no longer there'}` : `${what}.`,
-        left > 0 || done === 0 ? 'warn' : 'good');
+/* What the server has done, in words: how many, and what was left. `keys`: those stand so in its rows; without
+ * them a row is one. */
+function tell(verb, answer, noun, ...keys) {
+    const done = keys.length ? sum(answer.items.flatMap((row) => keys.map((key) => row[key]))) : answer.done;
+    const notes = answer.notes || [];
+    toast(`${[`${verb} ${plural(done, noun)}`, ...notes].join('; ')}.`, notes.length || done === 0 ? 'warn' : 'good');
 }
+
+const sum = (numbers) => numbers.reduce((all, n) => all + (n || 0), 0);
 
 /* Actions that need no question. Resolves with whether it was done. */
 async function simply(path, body, said) {
@@ -48,7 +50,7 @@ export async function deleteQueue(enc, old) {
             ` What runs, ${plural(row.running, 'task')}, may still finish; after any other end it is dropped.`,
         ' This cannot be undone.'),
         run: async () => tell(`${shown(enc)} is deleted. Gone that were still to run:`,
-            await post(`queues/${enc}/delete`), 'task'),
+            await post(`queues/${enc}/delete`), 'task', 'removed'),
     });
 }
 
@@ -68,11 +70,12 @@ export const enqueue = (enc) => confirm({
     },
 });
 
+/* An empty field of a number would be 0, which often means all or nothing: the browser sends no form that has one. */
 const isTime = (name) => name.endsWith('_ms');
 
 function settingRow(setting) {
     const input = h('input', { type: 'number', value: setting.value, min: setting.least, max: setting.most, step: 1,
-        inputmode: 'numeric', name: setting.name, data: { was: setting.value, from: setting.from } });
+        required: true, inputmode: 'numeric', name: setting.name, data: { was: setting.value, from: setting.from } });
     const from = { default: 'default', namespace: 'set for all queues', queue: 'set for this queue' }[setting.from] ||
         setting.from;
     const note = h('span', { class: 'badge plain' }, from);
@@ -131,7 +134,7 @@ export const failWorker = (worker) => confirm({
         ' back to the front of the queue. If the worker is alive after all, it registers again; ' +
         'until then its tasks may run twice.'),
     run: async () => tell(`${worker.worker} is failed. Given back:`, await post(
-        `workers/${encodeURIComponent(worker.worker)}/fail`), 'task'),
+        `workers/${encodeURIComponent(worker.worker)}/fail`), 'task', 'given_back'),
 });
 
 export const cancelProcess = (process, queue) => confirm({
@@ -151,7 +154,7 @@ export const cancelJob = (enc, job) => confirm({
         h('label', { class: 'check' }, h('input', { type: 'checkbox', id: 'cancel-all' }),
             'Cancel all that wait for it, too')),
     run: async (form) => tell('Cancelled', await post(`jobs/${enc}/cancel`,
-        form.querySelector('#cancel-all').checked ? { all: true } : {}), 'job'),
+        form.querySelector('#cancel-all').checked ? { all: true } : {}), 'job', 'removed', 'running'),
 });
 
 export const closeBatch = (enc) => simply(`batches/${enc}/close`, {},
@@ -161,10 +164,7 @@ export const cancelBatch = (enc, batch) => confirm({
     title: 'Cancel this batch?', danger: true, action: 'Cancel the batch',
     body: h('p', {}, 'All members of ', nameElement(enc), ' that have not ended are cancelled, ',
         h('strong', {}, plural(batch.left, 'member')), '. Of what follows it, only the job of its end is put.'),
-    run: async () => {
-        const { items } = await post(`batches/${enc}/cancel`);
-        tell('Cancelled', { done: (items[0]?.removed ?? 0) + (items[0]?.running ?? 0) }, 'job');
-    },
+    run: async () => tell('Cancelled', await post(`batches/${enc}/cancel`), 'job', 'removed', 'running'),
 });
 
 export const trackJob = (enc, tracked) => simply(`jobs/${enc}/track`, { tracked },
@@ -173,10 +173,11 @@ export const trackJob = (enc, tracked) => simply(`jobs/${enc}/track`, { tracked 
 const words = (text) => text.split(',').map((word) => word.trim()).filter(Boolean);
 
 export function changeJob(enc, job) {
-    const had = job.tags || [];
-    const priority = h('input', { type: 'number', step: 1, value: job.priority, data: { focus: 1 } });
+    const had = job.tags || [], listed = had.filter((tag) => words(tag)[0] === tag); // the others stay as they are
+    const priority = h('input', { type: 'number', step: 1, required: true, value: job.priority,
+        data: { focus: 1 } });
     const queue = h('input', { type: 'text', value: job.queue ?? '', spellcheck: 'false' });
-    const tags = h('input', { type: 'text', value: had.join(', '), spellcheck: 'false' });
+    const tags = h('input', { type: 'text', value: listed.join(', '), spellcheck: 'false' });
     const log = h('input', { type: 'text' });
     return confirm({
         title: `Change ${shown(enc)}`, action: 'Change',
@@ -190,7 +191,7 @@ export function changeJob(enc, job) {
                 body.priority = Number(priority.value);
             if (queue.value !== job.queue && queue.value)
                 body.queue = queue.value;
-            const add = wanted.filter((tag) => !had.includes(tag)), remove = had.filter((t) => !wanted.includes(t));
+            const add = wanted.filter((tag) => !had.includes(tag)), remove = listed.filter((t) => !wanted.includes(t));
             if (add.length)
                 body.tags_add = add;
             if (remove.length)
@@ -219,17 +220,18 @@ export const dropJob = (enc) => endOfFailed('drop', enc);
 
 /* Several calls one after the other: their sums. What fails ends it, and is said with what was done before. */
 async function inTurn(path, bodies) {
-    let done = 0, left = 0;
+    let done = 0;
+    const notes = [];
     for (const body of bodies)
         try {
             const answer = await post(path, body);
-            done += answer?.done ?? 0;
-            left += answer?.left ?? answer?.not_done ?? 0;
+            done += answer.done;
+            notes.push(...answer.notes || []);
         } catch (error) {
             error.message += done > 0 ? ` (${num(done)} were done before that)` : '';
             throw error;
         }
-    return { done, left };
+    return { done, notes };
 }
 
 /*

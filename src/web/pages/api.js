@@ -31,6 +31,8 @@ async function read(response) {
         if (response.ok)
             throw new ApiError(response.status, 'E_BROKEN', 'The answer of the server is not JSON.');
     }
+    if (response.ok && body?.error && body.done !== undefined) // of a change that was done in part
+        throw new ApiError(response.status, body.error, `${body.message} (done: ${body.done})`);
     if (response.ok)
         return body;
     if (response.status === 401)

@@ -165,7 +165,8 @@ function buildTop() {
     replace(byId('about'), aboutLines());
 }
 
-const STATES = { connecting: ['Connecting', 'wait'], live: ['Live', 'good'], lost: ['Not connected', 'bad'] };
+const STATES = { connecting: ['Connecting', 'wait'], live: ['Live', 'good'], lost: ['Not connected', 'bad'],
+    trouble: ['No Redis', 'bad'] };
 
 function showConnection(state) {
     const [text, kind] = STATES[state];
@@ -175,6 +176,9 @@ function showConnection(state) {
         replace(byId('notice'), h('div', { class: 'banner' }, icon('failures', 17),
             h('span', {}, 'The connection to muster web is lost: the figures stand still. It is tried again.'),
             button('Try now', { small: true, onClick: live.connect })));
+    else if (state === 'trouble')
+        replace(byId('notice'), h('div', { class: 'banner' }, icon('failures', 17), h('span', {},
+            `${live.last.trouble.error}: ${live.last.trouble.message}. The figures stand still. It is tried again.`)));
     else
         byId('notice').replaceChildren();
 }

@@ -41,6 +41,17 @@ export function replace(node, ...children) {
     return put(node, children);
 }
 
+const said = (node) => node.getAttribute('aria-label') || node.textContent;
+
+/* The same; but the focus stays on what says the same. */
+export function renew(node, ...children) {
+    const had = node.contains(document.activeElement) && said(document.activeElement);
+    replace(node, children);
+    if (had)
+        [...node.querySelectorAll('a, button, input')].find((one) => said(one) === had)?.focus({ preventScroll: true });
+    return node;
+}
+
 export const h = (tag, props, ...children) => fill(document.createElement(tag), props, children);
 export const s = (tag, props, ...children) => fill(document.createElementNS(SVG, tag), props, children);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * The one stream of events from the server, shared by all views. The browser reconnects by itself after a cut, but
- * gives up after an answer that is no stream; then this asks again, less and less often.
+ * gives up after an answer that is no stream; then this asks again, less and less often. What it hears may be that
+ * Redis gives no answer: that is so until the next overview.
  */
 import { get } from './api.js';
 import { setNow } from './format.js';
 
-const KINDS = ['overview', 'queues', 'workers', 'job', 'hearing'];
+const KINDS = ['overview', 'queues', 'workers', 'job', 'hearing', 'trouble'];
 const RETRY_FIRST_MS = 1000, RETRY_MOST_MS = 15000;
 const SILENCE_MS = 12000;
 
@@ -31,13 +32,10 @@ function onData(kind, text) {
     }
     heard = Date.now();
     retry_ms = RETRY_FIRST_MS;
-    setState('live');
-    if (kind === 'overview') {
+    last[kind] = detail;
+    if (kind === 'overview')
         setNow(detail.now);
-        last.overview = detail;
-    }
-    if (kind === 'hearing')
-        last.hearing = detail;
+    setState(kind === 'trouble' || (state === 'trouble' && kind !== 'overview') ? 'trouble' : 'live');
     target.dispatchEvent(new CustomEvent(kind, { detail }));
 }
 
@@ -73,7 +71,7 @@ export function connect() {
 
 /* A connection can die without a word, as after a laptop's sleep: an overview comes each second. */
 setInterval(() => {
-    if (source && state === 'live' && Date.now() - heard > SILENCE_MS) {
+    if (source && (state === 'live' || state === 'trouble') && Date.now() - heard > SILENCE_MS) {
         setState('lost');
         again();
     }

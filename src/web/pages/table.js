@@ -11,6 +11,14 @@ import { h, put, replace, freshId } from './dom.js';
 import { num, plural } from './format.js';
 import { button } from './parts.js';
 
+/* What a cell does keeps its row: so that stays the same object, and has what was seen last. */
+function refill(row, fresh) {
+    for (const key of Object.keys(row))
+        if (!(key in fresh))
+            delete row[key];
+    return Object.assign(row, fresh);
+}
+
 const PAGE = 100;
 const SETTLE_MS = 4000;
 
@@ -121,20 +129,22 @@ export class Table {
 
     setRows(rows) {
         this.rows = rows;
+        const keys = new Set(rows.map((row) => this.options.rowKey(row)));
+        let areOthers = [...keys].some((key) => !this.lines.has(key));
         for (const row of rows)
             this.line(row);
-        const keys = new Set(rows.map((row) => this.options.rowKey(row)));
         for (const [key, line] of this.lines)
             if (!keys.has(key)) {
                 line.node.remove();
                 this.lines.delete(key);
                 this.picked.delete(key);
+                areOthers = true;
             }
-        // Rows do not run away from a hand or from the keyboard: then they keep their order for a while.
-        const busy = this.body.matches(':hover') || this.body.contains(document.activeElement);
-        const fresh = rows.length !== this.shownOf;
-        if (fresh || (!busy && Date.now() - this.ordered_at > SETTLE_MS))
-            this.order();
+        // Rows do not run away from a hand or from the keyboard: then they keep their places for a while.
+        const isBusy = this.body.matches(':hover') || this.body.contains(document.activeElement);
+        const stay = isBusy || Date.now() - this.ordered_at <= SETTLE_MS;
+        if (areOthers || !stay)
+            this.order(stay);
         this.onPick();
     }
 
@@ -144,13 +154,16 @@ export class Table {
         this.order();
     }
 
-    order() {
-        this.ordered_at = Date.now();
-        this.shownOf = this.rows.length;
-        const rows = this.rows.filter(this.filter);
+    /* `stay`: what is shown keeps its place, and what is new comes behind it. */
+    order(stay) {
+        if (!stay)
+            this.ordered_at = Date.now();
+        const rows = this.rows.filter(this.filter), nodeOf = (row) => this.lines.get(this.options.rowKey(row)).node;
         if (this.sort && !this.options.fixed)
             rows.sort((a, b) => this.compare(a, b));
-        const nodes = rows.slice(0, this.limit).map((row) => this.lines.get(this.options.rowKey(row)).node);
+        const places = new Map(stay ? [...this.body.children].map((node, i) => [node, i]) : []);
+        const place = (row) => places.get(nodeOf(row)) ?? places.size;
+        const nodes = rows.sort((a, b) => place(a) - place(b)).slice(0, this.limit).map(nodeOf);
         const now = this.body.children;
         if (nodes.length !== now.length || nodes.some((node, i) => node !== now[i])) {
             const focused = document.activeElement;
@@ -184,14 +197,14 @@ export class Table {
         const key = this.options.rowKey(row);
         let line = this.lines.get(key);
         if (!line) {
-            line = { node: h('tr', { role: 'row' }), cells: [], sigs: [] };
+            line = { node: h('tr', { role: 'row' }), cells: [], sigs: [], row: {} };
             this.lines.set(key, line);
             if (this.options.pick)
                 line.node.append(this.pickCell(key, row));
             for (const column of this.options.columns)
                 line.node.append(this.cell(line, column));
         }
-        line.row = row;
+        refill(line.row, row);
         line.node.className = this.options.rowClass ? this.options.rowClass(row) : '';
         this.options.columns.forEach((column, i) => this.update(line, column, i));
         return line;
@@ -264,13 +277,14 @@ export function pager({ from, n, total, next, onPrev, onNext }) {
         next && button('Next', { small: true, icon: 'right', onClick: onNext }));
 }
 
-/* The same for a list that is read by cursors. `pages` has those of the pages so far; `load` reads the last page. */
-export function cursorPager({ pages, count, answer, load }) {
+/* The same for a list that is read by cursors, each of which is how many rows come before it: a page may end early.
+ * `pages` has those of the pages so far, null first; `load` reads the last page. */
+export function cursorPager({ pages, answer, load }) {
     const step = (change) => () => {
         change();
         load();
     };
-    return (answer.next || pages.length > 1) && pager({ from: (pages.length - 1) * count, n: answer.items.length,
+    return (answer.next || pages.length > 1) && pager({ from: Number(pages[pages.length - 1]), n: answer.items.length,
         total: answer.total, next: answer.next, onPrev: pages.length > 1 && step(() => pages.pop()),
         onNext: step(() => pages.push(answer.next)) });
 }

@@ -4,7 +4,7 @@
  */
 import { cancelBatch, closeBatch, may } from './actions.js';
 import { get, list } from './api.js';
-import { h, replace } from './dom.js';
+import { h, renew, replace } from './dom.js';
 import { agoElement, num, span } from './format.js';
 import { batchHref, encOf, jobHref, queueHref, shown, withQuery } from './names.js';
 import { badge, button, card, empty, errorNote, facts, heading, loading, meter, nameLink, showError,
@@ -54,11 +54,13 @@ export default async function batches(view) {
             showError(view, where, error, load);
             return;
         }
+        if (cursor !== pages[pages.length - 1])
+            return; // another page is wanted by now
         where.replaceChildren();
         if (!table.node.isConnected)
             replace(body, where, table.node, foot);
         table.setRows(answer.items);
-        replace(foot, cursorPager({ pages, count: COUNT, answer, load }));
+        renew(foot, cursorPager({ pages, answer, load }));
     }
     view.every(LOOK_MS, load);
     await load();
@@ -118,7 +120,7 @@ export async function batch(view) {
         where.replaceChildren();
         if (!head.isConnected)
             replace(view.node, head, where, body);
-        replace(head, heading(h('bdi', {}, shown(enc)), { back, badges: stateBadges(row),
+        renew(head, heading(h('bdi', {}, shown(enc)), { back, badges: stateBadges(row),
             actions: actionsOf(enc, row, load) }));
         replace(body, h('div', { class: 'columns job-columns' }, card('Members', members(row)),
             card('Record', record(row), { kind: 'aside' })));

@@ -6,7 +6,7 @@
 import { endFailures, failedBody, may, replayDrop } from './actions.js';
 import { list, session } from './api.js';
 import { dialog } from './dialog.js';
-import { h, replace } from './dom.js';
+import { h, renew, replace } from './dom.js';
 import { agoElement, isoTitle, num, plural } from './format.js';
 import { asMember, encOf, jobHref, queueHref, shown, visible, withQuery } from './names.js';
 import { badge, empty, facts, heading, loading, nameElement, nameLink, showError } from './parts.js';
@@ -55,10 +55,12 @@ async function showGroups(view) {
                 filter.value.toLowerCase())) } });
     replace(view.node, heading('Failures', { sub, actions: [filter, actions] }), where, body);
     async function endAll(verb) {
-        await load(); // all is what there is when the question is asked
-        const done = await endFailures(verb, { count: async () => totalOf(rows), of: plural(queuesOf(rows).length,
-            'queue'),
-            bodies: queuesOf(rows).map((queue) => failedBody(queue, { all: true })) });
+        await load(); // all is what there is when the question is asked, and what the filter lets through
+        const seen = rows.filter(table.filter), queues = queuesOf(seen), isAll = seen.length === rows.length;
+        const done = await endFailures(verb, { count: async () => totalOf(seen),
+            of: isAll ? plural(queues.length, 'queue') : plural(seen.length, 'group'),
+            bodies: isAll ? queues.map((queue) => failedBody(queue, { all: true })) : seen.map((row) =>
+                failedBody(encOf(row, 'queue'), asMember('group', encOf(row, 'group')))) });
         if (done)
             load();
     }
@@ -73,12 +75,12 @@ async function showGroups(view) {
         where.replaceChildren();
         sub.textContent = rows.length ? `${plural(totalOf(rows), 'failure')} in ${plural(rows.length, 'group')} of ` +
             plural(queuesOf(rows).length, 'queue') : 'None';
-        replace(actions, rows.length > 0 && all);
+        renew(actions, rows.length > 0 && all);
         if (!table.node.isConnected)
             replace(body, table.node);
         table.setRows(rows);
     }
-    view.every(LOOK_MS, () => actions.contains(document.activeElement) || load());
+    view.every(LOOK_MS, load);
     await load();
 }
 
@@ -104,7 +106,7 @@ function entryColumns(queue, group, act) {
     const open = (row) => showEntry(row, queue, (verb) => act(verb, [row]));
     return [
         { key: 'task', label: 'Task', phone: 'title', get: (row) => excerpt(payloadOf(row, 'task')),
-            sig: (row) => row.job,
+            sig: (row) => encOf(row, 'job'),
             render: (row) => [h('button', { type: 'button', class: 'link mono clip', on: { click: () => open(row) } },
                 excerpt(payloadOf(row, 'task'))), encOf(row, 'job') && h('a', { class: 'badge violet',
                 href: jobHref(encOf(row, 'job')) }, 'job ', h('bdi', {}, shown(encOf(row, 'job'))))] },
@@ -148,36 +150,38 @@ export function failureList(view, queue, group) {
             return;
         bar.dataset.sig = sig;
         if (rows.length)
-            replace(bar, h('span', {}, `${num(rows.length)} selected`), replayDrop((verb) => act(verb, rows),
+            renew(bar, h('span', {}, `${num(rows.length)} selected`), replayDrop((verb) => act(verb, rows),
                 { text: ` ${num(rows.length)}` }));
         else
-            replace(bar, h('span', { class: 'muted' }, total === null || total === undefined ? 'Newest first'
+            renew(bar, h('span', { class: 'muted' }, total === null || total === undefined ? 'Newest first'
                 : plural(total, 'failure')), total > 0 && whole());
     }
     async function load() {
         const cursor = pages[pages.length - 1];
+        let fresh;
         try {
-            answer = await list(withQuery('failed', { queue, group, count: COUNT, cursor: cursor &&
+            fresh = await list(withQuery('failed', { queue, group, count: COUNT, cursor: cursor &&
                 encodeURIComponent(cursor) }), view.signal);
         } catch (error) {
             showError(view, where, error, load);
             return;
         }
+        fresh.total ??= await countOf(queue, group, null);
+        if (cursor !== pages[pages.length - 1])
+            return; // another page is wanted by now
+        answer = fresh;
         where.replaceChildren();
-        if (answer.total === undefined || answer.total === null)
-            answer.total = await countOf(queue, group, null);
         if (!table.node.isConnected)
             replace(node, where, bar, table.node, foot);
         table.setRows(answer.items);
         if (table.picked.size === 0)
             table.order();
-        replace(foot, cursorPager({ pages, count: COUNT, answer, load: () => {
+        renew(foot, cursorPager({ pages, answer, load: () => {
             table.clearPicks();
             load();
         } }));
     }
-    view.every(LOOK_MS, () => table.picked.size > 0 || foot.contains(document.activeElement) ||
-        bar.contains(document.activeElement) || load());
+    view.every(LOOK_MS, () => table.picked.size > 0 || load());
     load();
     return node;
 }

@@ -3,7 +3,7 @@
  * Jobs: how many there are in which state, and a list of those that a queue, state, tag or group of failures chooses.
  */
 import { list } from './api.js';
-import { h, replace } from './dom.js';
+import { h, renew, replace } from './dom.js';
 import { agoElement, num } from './format.js';
 import { encOf, encode, encsOf, jobHref, queueHref, shown, withQuery } from './names.js';
 import { badge, button, card, empty, field, heading, loading, nameLink, showError, stateBadge } from './parts.js';
@@ -20,7 +20,8 @@ export const tagChips = (row) => h('span', { class: 'chips' }, encsOf(row, 'tags
 /* `queue`: all are of one queue, so the column is left out. */
 export function jobColumns({ queue } = {}) {
     return [
-        { key: 'id', label: 'Job', phone: 'title', get: (row) => shown(encOf(row, 'id')), sig: (row) => row.tracked,
+        { key: 'id', label: 'Job', phone: 'title', get: (row) => shown(encOf(row, 'id')), sig: (row) => [row.tracked,
+            row.cancelled],
             render: (row) => [nameLink(encOf(row, 'id'), jobHref(encOf(row, 'id'))), row.tracked &&
                 badge('tracked', 'violet'), row.cancelled && badge('cancelled', 'warn')] },
         { key: 'state', label: 'State', get: (row) => row.state, sig: (row) => encsOf(row, 'blocked_by').join(' '),
@@ -98,10 +99,12 @@ async function showList(view, body) {
             showError(view, where, error, load);
             return;
         }
+        if (cursor !== pages[pages.length - 1])
+            return; // another page is wanted by now
         where.replaceChildren();
         table.setRows(answer.items);
         table.order();
-        replace(foot, cursorPager({ pages, count: COUNT, answer, load }));
+        renew(foot, cursorPager({ pages, answer, load }));
     }
     await load();
     replace(body, h('div', { class: 'card' }, where, table.node, foot));

@@ -6,13 +6,13 @@
 import { deleteQueue, enqueue, may, pauseQueue, settingsDialog } from './actions.js';
 import { get, list } from './api.js';
 import { BarChart, History, chartGrid, fittingRange, mainCharts } from './charts.js';
-import { h, replace, setText } from './dom.js';
+import { h, renew, replace, setText } from './dom.js';
 import { agoElement, bytes, now, num, perSecond, short, span } from './format.js';
 import { changed, encOf, jobHref, queueHref, shown } from './names.js';
 import { badge, button, empty, facts, field, heading, loading, showError, tabLinks } from './parts.js';
 import { excerpt, payloadBlock, payloadOf } from './payload.js';
 import { dialog } from './dialog.js';
-import { Table, pager } from './table.js';
+import { Table, cursorPager } from './table.js';
 import { failureList } from './view_failures.js';
 import { jobColumns } from './view_jobs.js';
 import { runningList } from './view_running.js';
@@ -30,7 +30,8 @@ function showTask(row, title) {
 
 const taskColumns = [
     { key: 'position', label: '#', num: true, get: (row) => row.position + 1 },
-    { key: 'task', label: 'Task', phone: 'title', get: (row) => excerpt(payloadOf(row, 'task')), sig: (row) => row.job,
+    { key: 'task', label: 'Task', phone: 'title', get: (row) => excerpt(payloadOf(row, 'task')),
+        sig: (row) => encOf(row, 'job'),
         render: (row) => [h('button', { type: 'button', class: 'link mono clip', on: { click: () => showTask(row) } },
             excerpt(payloadOf(row, 'task'))), encOf(row, 'job') && h('a', { class: 'badge violet',
             href: jobHref(encOf(row, 'job')) }, 'job ', h('bdi', {}, shown(encOf(row, 'job'))))] },
@@ -39,7 +40,7 @@ const taskColumns = [
 ];
 
 function waitingTab(view, enc) {
-    let from = 0, answer = null;
+    const pages = [null];
     const where = h('div', {}), foot = h('div', {});
     const node = h('div', {}, where, loading());
     const table = new Table({ id: 'waiting', caption: 'What waits, the next one first', columns: taskColumns,
@@ -47,30 +48,29 @@ function waitingTab(view, enc) {
             'What is enqueued stands here in the order in which it is taken.',
                 `muster enqueue ${shown(enc)} "a task"`) });
     async function load() {
+        const cursor = pages[pages.length - 1];
+        let answer;
         try {
-            answer = await list(`queues/${enc}/tasks?cursor=${from}&count=${COUNT}`, view.signal);
+            answer = await list(`queues/${enc}/tasks?cursor=${cursor ?? 0}&count=${COUNT}`, view.signal);
         } catch (error) {
             showError(view, where, error, load);
             return;
         }
-        if (answer.items.length === 0 && from > 0) {
-            from = Math.max(0, from - COUNT);
+        if (cursor !== pages[pages.length - 1])
+            return; // another page is wanted by now
+        if (answer.items.length === 0 && pages.length > 1) {
+            pages.pop();
             load();
             return;
         }
-        replace(node, where, table.node, foot);
         where.replaceChildren();
+        if (!table.node.isConnected)
+            replace(node, where, table.node, foot);
         table.setRows(answer.items);
         table.order();
-        const go = (by) => () => {
-            from += by;
-            load();
-        };
-        const more = answer.next || (answer.total === undefined && answer.items.length === COUNT);
-        replace(foot, (more || from > 0) && pager({ from, n: answer.items.length, total: answer.total, next: more,
-            onPrev: from > 0 && go(-COUNT), onNext: go(COUNT) }));
+        renew(foot, cursorPager({ pages, answer, load }));
     }
-    view.every(HISTORY_MS, () => node.contains(document.activeElement) || load());
+    view.every(HISTORY_MS, load);
     load();
     return node;
 }
@@ -98,8 +98,8 @@ function delayedTab(view, enc) {
         try {
             const plain = await list(`queues/${enc}/delayed?count=${COUNT}`, view.signal);
             const answer = await list(`jobs?queue=${enc}&state=scheduled&count=${COUNT}`, view.signal);
-            replace(node, plain.items.length > 0 && [h('h3', { class: 'pad' }, 'Tasks'), tasks.node],
-                plain.next && h('p', { class: 'muted pad' }, `The first ${num(COUNT)} tasks`),
+            renew(node, plain.items.length > 0 && [h('h3', { class: 'pad' }, 'Tasks'), tasks.node],
+                plain.next && h('p', { class: 'muted pad' }, `The first ${num(plain.items.length)} tasks`),
                 (answer.items.length > 0 || plain.items.length === 0) && [
                     plain.items.length > 0 && h('h3', { class: 'pad' }, 'Jobs'), table.node],
                 answer.next && h('p', { class: 'pad' }, h('a', {

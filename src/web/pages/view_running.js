@@ -5,7 +5,7 @@
 import { cancelProcess, may } from './actions.js';
 import { list } from './api.js';
 import { dialog } from './dialog.js';
-import { h, replace } from './dom.js';
+import { h, renew, replace } from './dom.js';
 import { agoElement, isoTitle, num, sinceElement } from './format.js';
 import { asMember, encOf, jobHref, queueHref, shown, visible, withQuery } from './names.js';
 import { badge, button, empty, facts, heading, loading, nameLink, showError } from './parts.js';
@@ -45,7 +45,7 @@ function progress(row) {
 function columns({ queue, reload }) {
     return [
         { key: 'task', label: 'Task', phone: 'title', get: (row) => excerptOf(row, 'task') || '(empty)',
-            sig: (row) => row.job, render: (row) => [
+            sig: (row) => [encOf(row, 'job'), row.cancelled], render: (row) => [
                 h('button', { type: 'button', class: 'link mono clip', on: { click: () => showProcess(row) } },
                     excerptOf(row, 'task') || '(empty)'),
                 encOf(row, 'job') && h('a', { class: 'badge violet', href: jobHref(encOf(row, 'job')) }, 'job ',
@@ -84,21 +84,23 @@ export function runningList(view, filter) {
             'What a worker or a lease holds is shown here, with the time it has taken so far.',
             filter.queue ? `muster work ${shown(filter.queue)} -- COMMAND` : 'muster work QUEUE -- COMMAND') });
     const foot = h('div', {});
-    let answer = null;
     async function load() {
+        const cursor = pages[pages.length - 1];
+        let answer;
         try {
-            answer = await list(withQuery('processes', { ...filter, cursor: pages[pages.length - 1] &&
-                encodeURIComponent(
-                pages[pages.length - 1]), count: COUNT }), view.signal);
+            answer = await list(withQuery('processes', { ...filter, cursor: cursor && encodeURIComponent(cursor),
+                count: COUNT }), view.signal);
         } catch (error) {
             showError(view, where, error, load);
             return;
         }
+        if (cursor !== pages[pages.length - 1])
+            return; // another page is wanted by now
         where.replaceChildren();
         if (!table.node.isConnected)
             replace(node, where, table.node, foot);
         table.setRows(answer.items);
-        replace(foot, cursorPager({ pages, count: COUNT, answer, load }));
+        renew(foot, cursorPager({ pages, answer, load }));
     }
     view.every(LOOK_MS, load);
     load();
