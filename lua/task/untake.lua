@@ -22,12 +22,18 @@ local set, taken = P .. 'processing:' .. LEASE .. ':' .. queue, P .. 'take:' .. 
 
 -- One call gives back at most this many processes.
 local UNTAKEN_MAX = 200
+-- Between the first token of a take and its last one lie few others. By hand they may be any, and nobody would ever be done.
+local SPAN_MAX = 100000
 
 -- The next tokens of the call: its first one, its last one; nil if it took nothing, or did not come.
 local function tokens_of_call()
   local name, first, last = string.match(try('GET', taken) or '', '^(%S+) (%w+) (%w+)$')
-  if name == call and #first == TOKEN_LEN and #last == TOKEN_LEN then
-    return token_number(first), token_number(last)
+  if name ~= call or #first ~= TOKEN_LEN or #last ~= TOKEN_LEN then
+    return nil
+  end
+  local from, to = token_number(first), token_number(last)
+  if from and to and to - from < SPAN_MAX then
+    return from, to
   end
 end
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * A worker that has no memory for a task or a job's record which it fetches: one that is too large for a worker that holds
- * nothing else fails, by its name; others are not charged with what is only lacking now.
+ * nothing else fails, by its name; others are not charged with what is only lacking now. Or that has none for its timers.
  *
- * The linker puts the function below in place of malloc().
+ * The linker puts the function below in place of malloc(); libevent is given others.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +26,19 @@ void *__wrap_malloc(size_t size);
 void *__wrap_malloc(size_t size)
 {
     return short_of > 0 && size >= short_of && size <= short_of + 200 ? NULL : __real_malloc(size);
+}
+
+/* libevent has no memory for what is new; for what grows. */
+static bool lacks_new, lacks_more;
+
+static void *new_of_libevent(size_t size)
+{
+    return lacks_new ? NULL : __real_malloc(size);
+}
+
+static void *more_of_libevent(void *old, size_t size)
+{
+    return lacks_more ? NULL : realloc(old, size);
 }
 
 /* ---- the worker ---- */
@@ -167,12 +180,75 @@ static void what_is_small_waits_for_memory(void **state)
     }
 }
 
+/* ---- time limits ---- */
+
+enum { N_LIMITED = 40 };
+
+static void begin_limited(struct scene *s)
+{
+    live_worker_idle(s, &(struct worker_spec){.id = "w",
+                                              .ttl_ms = 60000,
+                                              .hands = N_LIMITED,
+                                              .answer = MUSTER_LATER,
+                                              .more = {.limit_ms = 100},
+                                              .queues = {{"q", 0}}});
+}
+
+/* Each past its limit fails. */
+static void await_limits(struct scene *s)
+{
+    raw_await(s->server->redis, s->base, N_LIMITED, "ZCARD %s:failed:q", s->prefix);
+}
+
+static bool have_come(struct scene *s)
+{
+    struct muster_worker_stats stats = {.size = sizeof stats};
+    assert_ok(muster_worker_stats(s->workers->worker, &stats));
+    return stats.taken >= N_LIMITED;
+}
+
+static bool have_begun(struct scene *s)
+{
+    return scene_starts(s) == N_LIMITED;
+}
+
+/* The waits of tests set timers, too. */
+static void run_until(bool (*is_done)(struct scene *s), struct scene *s)
+{
+    while (!is_done(s))
+        assert_int_equal(event_base_loop(s->base, EVLOOP_ONCE), 0);
+}
+
+static void nothing_begins_without_a_timer_for_its_limit(void **state)
+{
+    struct scene *s = *state;
+    begin_limited(s);
+    lacks_new = true;
+    scene_enqueue_n(s, "q", "t", N_LIMITED);
+    run_until(have_come, s);
+    lacks_new = false;
+    raw_do(s->server->redis, "CLIENT KILL TYPE normal SKIPME yes"); /* the next heartbeat is far away */
+    await_limits(s);
+}
+
+static void a_timer_is_set_without_memory(void **state)
+{
+    struct scene *s = *state;
+    begin_limited(s);
+    lacks_more = true;
+    scene_enqueue_n(s, "q", "t", N_LIMITED);
+    run_until(have_begun, s);
+    lacks_more = false;
+    await_limits(s);
+}
+
 int main(int argc, char **argv)
 {
+    event_set_mem_functions(new_of_libevent, more_of_libevent, free);
     const struct CMUnitTest tests[] = {
-        live_test(what_others_hold_is_charged_to_nobody),
-        live_test(what_is_too_large_for_an_empty_worker_fails),
-        live_test(what_is_small_waits_for_memory),
+        live_test(what_others_hold_is_charged_to_nobody), live_test(what_is_too_large_for_an_empty_worker_fails),
+        live_test(what_is_small_waits_for_memory),        live_test(nothing_begins_without_a_timer_for_its_limit),
+        live_test(a_timer_is_set_without_memory),
     };
     return scene_run(tests, argc, argv);
 }

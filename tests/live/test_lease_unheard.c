@@ -345,6 +345,18 @@ static void what_is_known_of_a_call_goes_by_itself(void **state)
     assert_int_equal(raw_int(redis, "EXISTS %s:take:0123456789abcdef %s:take:", s->prefix, s->prefix), 0);
 }
 
+/* Written by hand: as many calls as there are tokens would be made, or one call that never ends. */
+static void tokens_that_no_take_has_drawn_are_none(void **state)
+{
+    struct scene *s = *state;
+    scene_enqueue(s, "q", "t");
+    assert_ok(script_does(s, SCRIPT_TAKE, "q", "1", "60000", "0", CALL));
+    raw_do(s->server->redis, "SET %s:take:0123456789abcdef %s", s->prefix, CALL " 00000000001 vvvvvvvvvvv");
+    assert_answer(script_call(s, SCRIPT_UNTAKE, "q", CALL), 0, 0, 0);
+    assert_answer(script_call(s, SCRIPT_UNTAKE, "q", CALL, "1"), 0, 0, 0);
+    assert_int_equal(queue_field(s, "q", "running"), 1);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -360,6 +372,7 @@ int main(int argc, char **argv)
         live_test(what_happened_meanwhile_stays_so),
         live_test(an_idle_worker_gets_what_goes_back),
         live_test(what_is_known_of_a_call_goes_by_itself),
+        live_test(tokens_that_no_take_has_drawn_are_none),
     };
     return scene_run_durable(tests, argc, argv);
 }

@@ -41,6 +41,8 @@ static void make_ready(struct muster_process *p, int err)
     struct muster_worker *w = p->worker;
     if (err == MUSTER_OK)
         err = outbox_item_keep(p);
+    if (err == MUSTER_OK)
+        err = limit_keep(p);
     if (err == MUSTER_OK && p->job && p->job->is_suspect)
         suspect_note(p);
     if (err != MUSTER_OK)

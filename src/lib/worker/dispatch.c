@@ -56,9 +56,7 @@ void dispatch_has_begun(struct muster_process *p, int64_t at_us)
         suspect_starts(p);
     if (process_allowed(w) < (uint64_t)(w->hands + w->prefetch))
         w->turns.must_state_hands = true; /* so that Redis hands over no more than max_tasks allows */
-    int64_t limit_ms = p->job && p->job->job.limit_ms > 0 ? p->job->job.limit_ms : w->limit_ms;
-    if (limit_ms > 0)
-        limit_set(p, limit_ms);
+    limit_begin(p);
 }
 
 static void start(struct muster_process *p, int64_t now_us)

@@ -31,6 +31,13 @@ static void on_limit_timer(evutil_socket_t fd, short what, void *arg)
     }
 }
 
+static bool has_timer(struct muster_process *p)
+{
+    if (!p->limit_timer)
+        p->limit_timer = evtimer_new(p->worker->base, on_limit_timer, p);
+    return p->limit_timer != NULL;
+}
+
 void limit_set(struct muster_process *p, int64_t limit_ms)
 {
     if (limit_ms == 0) {
@@ -38,13 +45,27 @@ void limit_set(struct muster_process *p, int64_t limit_ms)
             event_del(p->limit_timer);
         return;
     }
-    if (!p->limit_timer)
-        p->limit_timer = evtimer_new(p->worker->base, on_limit_timer, p);
-    if (!p->limit_timer)
+    if (!has_timer(p))
         return;
     p->limit_at_ms = clock_in_ms(limit_ms);
     p->limit_near_ms = p->limit_at_ms - limit_ms / 10;
     timer_after_ms(p->limit_timer, limit_ms - limit_ms / 10);
+}
+
+static int64_t limit_of(const struct muster_process *p)
+{
+    return p->job && p->job->job.limit_ms > 0 ? p->job->job.limit_ms : p->worker->limit_ms;
+}
+
+int limit_keep(struct muster_process *p)
+{
+    return limit_of(p) == 0 || has_timer(p) ? MUSTER_OK : MUSTER_E_NOMEM;
+}
+
+void limit_begin(struct muster_process *p)
+{
+    if (limit_of(p) > 0)
+        limit_set(p, limit_of(p));
 }
 
 void limit_clear(struct muster_process *p)

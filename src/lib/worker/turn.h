@@ -118,6 +118,10 @@ void extend_go_on(struct muster_worker *w);
 void extend_try_again(struct muster_worker *w);
 
 /* ---- limit.c ---- */
+/* Before it may begin: its limit must not be passed over for want of memory. MUSTER_OK or E_NOMEM. */
+int limit_keep(struct muster_process *p);
+/* It begins, with the limit that it has from its job or the worker. */
+void limit_begin(struct muster_process *p);
 /* From now on; 0: none any more. */
 void limit_set(struct muster_process *p, int64_t limit_ms);
 void limit_clear(struct muster_process *p);

@@ -166,13 +166,17 @@ static void on_reaper(evutil_socket_t fd, short what, void *arg)
         worker_free_now(w);
 }
 
+/* Its own timers and those of its links; of each hand a time limit, a command's grace, and what that prints. */
+#define TIMERS_OWN 64
+#define TIMERS_OF_A_HAND 4
+
 static int new_parts(struct muster_worker *w)
 {
     static int (*const parts[])(struct muster_worker *) = {
         outbox_new, stop_new,  heartbeat_new,     fence_new,       lifeline_new, timer_keeper_new, wake_new,
         turn_new,   round_new, process_new_table, output_new_list, posted_new,   suspect_new,      executor_threads_new,
         lack_new};
-    int err = MUSTER_OK;
+    int err = loop_keep_room(w->base, TIMERS_OWN + TIMERS_OF_A_HAND * (size_t)w->hands);
     w->reaper = event_new(w->base, -1, 0, on_reaper, w);
     if (!w->reaper)
         return MUSTER_E_NOMEM;
