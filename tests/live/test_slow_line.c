@@ -232,8 +232,8 @@ static void a_result_that_is_not_large_arrives(void **state)
     struct scene *s = *state;
     const int each_ms = 16;
     workers(s, finish_with_small);
-    job_put(s, "q", "before", "data",
-            "small"); /* this brings all scripts that it needs, and a new connection the rest */
+    /* This brings all scripts that it needs, and a new connection the rest. */
+    job_put(s, "q", "before", "data", "small");
     job_await(s, "before", "state", "complete");
     proxy_cut(&proxy, PROXY_DATA);
     scene_await_events(s, MUSTER_EVENT_UP, "w1", 1);
