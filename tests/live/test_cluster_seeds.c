@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cluster_scene.h"
+#include "hearing.h"
 #include "live_worker.h"
 #include "proxy.h"
 #include "slow.h"
@@ -104,6 +105,52 @@ static void a_worker_does_not_register_there(void **state)
     assert_lone_is_empty(&seed);
 }
 
+/* ---- a slow line ---- */
+
+/* About so many bytes as Redis sends it. */
+static size_t size_of(const redisReply *r)
+{
+    size_t size = r->len + 6;
+    for (size_t i = 0; i < r->elements; i++)
+        size += size_of(r->element[i]);
+    return size;
+}
+
+/* What a cluster of many nodes and ranges says of them takes half as long again as the silence. */
+#define SILENCE_MS 1000
+
+static void begin_slowly(struct seed *seed, struct scene *s)
+{
+    begin(seed, s, true);
+    redisReply *slots = raw(s->server->redis, "CLUSTER SLOTS");
+    proxy_pace(&seed->proxy, PROXY_BOTH, (int)size_of(slots) / 12, SILENCE_MS / 8);
+    freeReplyObject(slots);
+}
+
+static void a_worker_hears_the_names_of_all_nodes_over_a_slow_line(void **state)
+{
+    struct scene *s = *state;
+    struct seed seed;
+    begin_slowly(&seed, s);
+    live_worker_new(
+        s, &(struct worker_spec){.id = "w", .url = seed.url, .ttl_ms = SILENCE_MS * 3 / 2, .queues = {{"q", 0}}});
+    scene_await_events(s, MUSTER_EVENT_STARTED, "w", 1);
+    assert_lone_is_empty(&seed);
+}
+
+static void so_does_a_listener(void **state)
+{
+    struct scene *s = *state;
+    struct seed seed;
+    struct hearing h;
+    begin_slowly(&seed, s);
+    hearing_open(&h, s, seed.url, SILENCE_MS, NULL);
+    hearing_add(&h, "q", MUSTER_LISTEN_DONE);
+    hearing_await(&h, "ready q", 1);
+    hearing_close(&h);
+    assert_lone_is_empty(&seed);
+}
+
 /* ---- who listens at a node that is not the owner any more ---- */
 
 struct listener {
@@ -161,6 +208,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {cluster_test(a_client_does_not_put_into_it),
                                        cluster_test(a_client_of_one_node_comes_back_to_it_from_one_that_is_gone),
                                        cluster_test(a_worker_does_not_register_there),
+                                       cluster_test(a_worker_hears_the_names_of_all_nodes_over_a_slow_line),
+                                       cluster_test(so_does_a_listener),
                                        cluster_test(a_call_that_listens_outlasts_a_move_of_its_slot)};
     return testing_run(tests, cluster_scene_start, cluster_scene_stop, argc, argv);
 }

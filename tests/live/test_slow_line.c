@@ -260,6 +260,37 @@ static void a_task_of_which_too_little_comes_at_a_time_comes(void **state)
     assert_lived(s);
 }
 
+#define SMALL ((size_t)60000)
+
+static enum muster_outcome finish_with_small(struct muster_process *p, void *arg)
+{
+    struct live_worker *w = arg;
+    journal_process(w->journal, JOURNAL_START, 0, p);
+    assert_ok(muster_process_set_result(p, large, SMALL));
+    return MUSTER_FINISH;
+}
+
+/* It is less than what counts as large, and takes half as long again as the silence. */
+static void a_result_that_is_not_large_arrives(void **state)
+{
+    struct scene *s = *state;
+    const int each_ms = 16;
+    workers(s, finish_with_small);
+    /* This brings all scripts that it needs, and a new connection the rest. */
+    job_put(s, "q", "before", "data", "small");
+    job_await(s, "before", "state", "complete");
+    proxy_cut(&proxy, PROXY_DATA);
+    scene_await_events(s, MUSTER_EVENT_UP, "w1", 1);
+    scene_await_idle(s, "q", "w1");
+    proxy_pace_requests(&proxy, PROXY_DATA, (int)SMALL * each_ms / silence_ms() * 2 / 3, each_ms, PROXY_WAIT);
+    job_put(s, "q", "a", "data", "small");
+    job_await(s, "a", "state", "complete");
+    assert_no_event(s, MUSTER_EVENT_DOUBT);
+    assert_no_event(s, MUSTER_EVENT_LOST);
+    assert_no_event(s, MUSTER_EVENT_SWEPT);
+    assert_int_equal(scene_starts(s), 2);
+}
+
 /* Redis has forgotten it, so it goes with its whole text. */
 static void a_worker_whose_first_script_takes_longer_than_the_silence_begins(void **state)
 {
@@ -328,6 +359,7 @@ int main(int argc, char **argv)
         slow_test(a_task_that_takes_longer_than_a_ttl_comes),
         slow_test(a_task_that_takes_longer_than_its_lease_comes),
         slow_test(a_task_of_which_too_little_comes_at_a_time_comes),
+        slow_test(a_result_that_is_not_large_arrives),
         slow_test(a_worker_whose_first_script_takes_longer_than_the_silence_begins),
         slow_test(much_that_is_small_arrives),
         slow_test(an_echo_that_is_late_breaks_nothing),

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "limited.h"
 #include "proxy.h"
 #include "redis/link.h"
 #include "redis/redis.h"
@@ -379,6 +380,38 @@ static void a_large_answer_comes_through_over_a_slow_line(void **state)
     proxy_stop(&proxy);
 }
 
+/* ---- limits ---- */
+
+static int look(struct redis *r)
+{
+    struct redisReply *reply = NULL;
+    struct command c = {.is_look = true};
+    command_words(&c, (const char *const[]){"GET", "looked-at", NULL});
+    int err = redis_call(r, &c, &reply);
+    command_clear(&c);
+    redis_reply_free(reply);
+    return err;
+}
+
+/* What the limits may be why of is the last call, and no connection ended at one that has found none. */
+static void an_end_without_a_connection_is_not_put_down_to_limits(void **state)
+{
+    struct scene *s = *state;
+    begin(s);
+    limited_set(s, "normal 1mb 0 0");
+    struct redis *r = connection(s, SOON_MS);
+    assert_ok(look(r));
+    proxy_trap(&proxy, "looked-at", PROXY_REPLIES);
+    assert_err(look(r), MUSTER_E_CONN);
+    assert_non_null(redis_answer_limits(r));
+    proxy_refuse(&proxy);
+    proxy_cut(&proxy, PROXY_BOTH);
+    assert_err(look(r), MUSTER_E_CONN);
+    assert_null(redis_answer_limits(r));
+    redis_free(r);
+    proxy_stop(&proxy);
+}
+
 /* ---- a large request ---- */
 
 #define REQUEST_LEN ((size_t)6 * 1024 * 1024)
@@ -452,6 +485,7 @@ int main(int argc, char **argv)
         live_test(a_server_that_drips_holds_no_call),
         live_test(a_server_that_drips_holds_no_link),
         live_test(a_server_that_drips_holds_no_listener),
+        limited_test(an_end_without_a_connection_is_not_put_down_to_limits),
         live_test(a_large_answer_comes_through_over_a_slow_line),
         live_test(a_large_request_comes_through_over_a_slow_line),
     };

@@ -61,9 +61,10 @@ struct link_options {
     int delay_max_ms;                    /* the longest delay between attempts */
     /* While an answer is outstanding, or a connection is made: this long without a sign of life is a break. Signs are
      * whole replies, and each WIRE_STRIDE bytes of one. A place that is one of several has a third of it to connect, at
-     * least a second. An answer to a large request may have longer, and so may one of which a part has come. */
+     * least a second. An answer behind requests of some size may have longer, and so may one of which a part has come. */
     int silence_ms;
-    /* After a break its owner asks for the same again: so these have twice as long each time. */
+    /* After a break its owner asks for the same again: so these have twice as long each time. Those of a greeting have it in
+     * any case. */
     bool sends_again;
     bool stays_at_sentinel; /* it is up at a sentinel, and knows nothing of the namespace */
     bool counts_replicas;   /* link_replicas() tells how many there are */
@@ -160,8 +161,8 @@ int link_subscribe(struct link *l, enum wire_channels channels, const char *chan
 /* No more messages of a channel of the whole server; a few may still come. If this user may not do that, the link breaks
  * once, E_CONN, and from then on messages of channels that were ended go on until the next break. */
 int link_unsubscribe(struct link *l, const char *channel);
-/* Is something on its way that takes long, so that what is asked behind it is late? A large request has no answer
- * yet, or requests that are large together, or of an answer a part has come. */
+/* Is something on its way that may take long, so that what is asked behind it is late? Requests of some size together have no
+ * answer yet, or of an answer a part has come. */
 bool link_is_busy(const struct link *l);
 /* Ask for a sign of life, if none is waited for: without one the link breaks. That there is one is enough. */
 void link_ping(struct link *l);

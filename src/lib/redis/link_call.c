@@ -43,20 +43,15 @@ struct call {
 
 /* ---- sending ---- */
 
-static size_t large_bytes(const struct call *call)
-{
-    return call->bytes >= COMMAND_LARGE ? call->bytes : 0;
-}
-
 static void put_last(struct link *l, struct call *call)
 {
     call->next = NULL;
     *l->calls_end = call;
     l->calls_end = &call->next;
     l->is_alone = (call->goes_alone || (call->weight > 0 && l->room == 1)) && l->outstanding == 0;
+    l->largest = l->outstanding > 0 && l->largest > call->bytes ? l->largest : call->bytes;
     l->outstanding++;
     l->outstanding_bytes += call->bytes;
-    l->large_bytes += large_bytes(call);
     l->n_heavy += call->weight > 0;
     l->weight += call->weight;
 }
@@ -184,7 +179,6 @@ static struct call *take_first(struct link *l)
         l->calls_end = &l->calls;
     l->outstanding--;
     l->outstanding_bytes -= call->bytes;
-    l->large_bytes -= large_bytes(call);
     l->n_heavy -= call->weight > 0;
     l->weight -= call->weight;
     return call;
@@ -308,8 +302,7 @@ void link_call_hear(struct link *l, const struct redisReply *reply)
         reply = NULL;
     }
     l->is_alone = false;
-    if (call->bytes >= l->slow_bytes || wire_progress(l->wire)->replied >= l->slow_bytes)
-        l->n_slow = 0;
+    link_note_reply(l, call->bytes);
     if (call->weight > 0 && reply_err(reply) == MUSTER_OK)
         make_room(l);
     answer(call, reply);

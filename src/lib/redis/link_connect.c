@@ -56,6 +56,7 @@ static void hear_greeting(struct link *l, const struct redisReply *reply)
         return;
     }
     int err = greeting_hear(&l->greeting, reply);
+    link_note_reply(l, 0);
     if (err != MUSTER_OK) {
         l->is_sent_on = l->greeting.is_sent_on;
         link_break(l, err, l->greeting.why);

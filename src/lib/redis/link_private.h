@@ -69,9 +69,10 @@ struct link {
     struct event *watch;
     size_t outstanding; /* answers, without subscriptions */
     size_t outstanding_bytes;
-    size_t large_bytes;   /* of the same, of requests that are large */
+    size_t largest;       /* the bytes of the largest request since nothing was outstanding */
     unsigned n_slow;      /* connections in a row that were silent while it was busy */
-    size_t slow_bytes;    /* so many then, of requests that are large, or of an answer */
+    size_t slow_request;  /* the largest one had so many bytes then; of several connections the least */
+    size_t slow_answer;   /* so much of one had come, the same; SIZE_MAX: it was none, as above */
     size_t unconfirmed;   /* subscriptions */
     size_t ending;        /* subscriptions that were ended here, and not there yet */
     bool keeps_channels;  /* this user may not end subscriptions: nobody tries it again */
@@ -135,6 +136,9 @@ void link_enter(struct link *l, enum link_state state);
 void link_begin_waiting(struct link *l);
 /* Call this whenever something may have been read. */
 void link_note_sign(struct link *l);
+/* Call this with each reply, before its sign is noted, and with how many bytes its request had: the line may be slow no
+ * more. */
+void link_note_reply(struct link *l, size_t request);
 
 /* ---- link_io.c ---- */
 

@@ -78,29 +78,54 @@ void link_note_sign(struct link *l)
     l->last_sign_ms = clock_ms();
 }
 
-bool link_is_busy(const struct link *l)
+/* From here on requests take long over a line on which a worker can barely live. */
+#define BUSY_LEAST ((size_t)8 * 1024)
+
+static bool is_busy(const struct link *l)
 {
-    return link_is_up(l) &&
-           (l->large_bytes > 0 || l->outstanding_bytes >= COMMAND_LARGE || wire_progress(l->wire)->begun > 0);
+    return l->wire && (l->outstanding_bytes >= BUSY_LEAST || wire_progress(l->wire)->begun > 0);
 }
 
-/* A tunnel or a proxy may hold more of a large request than shows here; over a very slow line too little of an answer
- * comes for a sign of life. So each time it has longer. */
+bool link_is_busy(const struct link *l)
+{
+    return link_is_up(l) && is_busy(l);
+}
+
+/* A tunnel or a proxy may hold more of a request than shows here; over a very slow line too little of it, or of an answer,
+ * moves for a sign of life. So each time it has longer. */
 static int64_t most_silent_ms(const struct link *l)
 {
     const int64_t ms = patience_ms(l) + wire_extra_ms(l->outstanding_bytes);
-    return link_is_busy(l) ? ms * (INT64_C(1) << l->n_slow) : ms;
+    return is_busy(l) ? ms * (INT64_C(1) << l->n_slow) : ms;
 }
 
 /* So often the time is doubled. */
 #define SLOW_MAX 5
 
-/* Next time these have longer. */
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Next time it has longer. */
 static void note_slow(struct link *l)
 {
-    const size_t begun = wire_progress(l->wire)->begun;
-    l->slow_bytes = l->large_bytes > begun ? l->large_bytes : begun;
+    const size_t answer = wire_progress(l->wire)->begun, request = l->outstanding > 0 ? l->largest : 0;
+    if (l->n_slow == 0)
+        l->slow_request = l->slow_answer = SIZE_MAX;
+    if (answer > request)
+        l->slow_answer = least(l->slow_answer, answer);
+    else
+        l->slow_request = least(l->slow_request, request);
     l->n_slow += l->n_slow < SLOW_MAX;
+}
+
+/* That something has come through in a longer time does not end it: what is larger comes behind. */
+void link_note_reply(struct link *l, size_t request)
+{
+    const bool is_as_large = request >= l->slow_request || wire_progress(l->wire)->replied >= l->slow_answer;
+    if (is_as_large && clock_ms() - l->last_sign_ms < patience_ms(l))
+        l->n_slow = 0;
 }
 
 static void break_for_silence(struct link *l, int64_t most_ms)
@@ -109,7 +134,7 @@ static void break_for_silence(struct link *l, int64_t most_ms)
     const char *whose = l->state == LINK_RESOLVING ? "the name lookup has had " : "";
     snprintf(why, sizeof why, "%sno answer for %lld ms", whose, (long long)most_ms);
     bool has_words = l->wire && *wire_why(l->wire);
-    if (l->sends_again && link_is_busy(l))
+    if ((l->sends_again || l->state < LINK_UP) && is_busy(l)) /* a greeting comes again in any case */
         note_slow(l);
     link_break(l, MUSTER_E_TIMEOUT, has_words ? wire_why(l->wire) : why);
 }

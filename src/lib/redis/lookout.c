@@ -49,11 +49,11 @@ static void on_answer(const struct redisReply *reply, void *arg)
         link_break(o->sentinel, MUSTER_E_CONN, "this Sentinel does not know the master");
         return;
     }
-    enum master_verdict verdict = master_judge(&o->master, &named.node, is_there(o, &named), o->asked_ms, clock_ms());
-    if (verdict != MASTER_STAYS)
+    enum master_verdict verdict = master_judge(&o->master, &named, is_there(o, &named), o->asked_ms, clock_ms());
+    if (verdict == MASTER_LEAVES)
         send_links(o);
-    if (verdict == MASTER_LEAVES_DOUBTED)
-        link_break(o->sentinel, MUSTER_E_CONN, "this Sentinel names another master than those before it");
+    if (verdict == MASTER_ASKS_ANOTHER)
+        link_break(o->sentinel, MUSTER_E_CONN, "this Sentinel names another master than others did");
 }
 
 static void ask(struct lookout *o)

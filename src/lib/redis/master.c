@@ -26,28 +26,29 @@ static bool is_same(const struct place_node *a, const struct place_node *b)
     return a->port == b->port && strcmp(a->host, b->host) == 0;
 }
 
-enum master_verdict master_judge(struct master *m, const struct place_node *named, bool is_there, int64_t asked_ms,
+enum master_verdict master_judge(struct master *m, const struct place *named, bool is_there, int64_t asked_ms,
                                  int64_t now_ms)
 {
-    const bool is_other = m->named.port != 0 && !is_same(&m->named, named);
-    const bool is_late = is_other && is_same(&m->before, named) && now_ms - m->changed_ms < DIFFERS_MS;
-    const bool is_news = is_other && !is_late;
-    if (is_other) {
-        m->before = m->named;
-        m->changed_ms = now_ms;
-    }
-    m->named = *named;
+    const bool is_news = m->named.port != 0 && m->sentinel == named->seed && !is_same(&m->named, &named->node);
+    m->named = named->node;
+    m->sentinel = named->seed;
     if (is_there) {
         m->agreed_ms = asked_ms;
         m->differs_ms = 0;
+        m->has_doubted = false;
         return MASTER_STAYS;
     }
     if (m->differs_ms == 0)
         m->differs_ms = now_ms;
     if (!is_news && now_ms - m->differs_ms < DIFFERS_MS)
         return MASTER_STAYS;
+    if (!is_news && !m->has_doubted) {
+        m->has_doubted = true;
+        return MASTER_ASKS_ANOTHER;
+    }
     m->differs_ms = 0;
-    return is_news ? MASTER_LEAVES : MASTER_LEAVES_DOUBTED;
+    m->has_doubted = false;
+    return MASTER_LEAVES;
 }
 
 void master_say(const struct master *m, int64_t now_ms, char *out, size_t size)

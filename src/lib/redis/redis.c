@@ -206,6 +206,7 @@ void redis_begin_time(struct redis *r)
 {
     r->until_ms = clock_in_ms(r->timeout_ms);
     r->n_moves = 0;
+    r->answer_limits = (struct byte_limits){0};
 }
 
 bool redis_is_at_cluster(const struct redis *r)

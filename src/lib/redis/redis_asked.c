@@ -355,7 +355,6 @@ int redis_asked_read(struct redis *r, struct redisReply **reply)
     bool is_over = false;
     if (!r->asked)
         return MUSTER_E_CONN;
-    r->answer_limits = (struct byte_limits){0};
     int err = r->asked->answer ? MUSTER_OK : hear(r, r->asked);
     while (err == MUSTER_OK && !is_over && reply_is_passing(r->asked->answer)) {
         err = try_again(r, &is_over);

@@ -69,10 +69,10 @@ static int hear_master(struct redis *listener, const struct redisReply *reply, i
         return MUSTER_OK;
     }
     bool is_there = is_at(listener, &named) && is_at(listener->listens_for, &named);
-    enum master_verdict verdict = master_judge(&listener->master, &named.node, is_there, asked_ms, clock_ms());
-    if (verdict == MASTER_LEAVES_DOUBTED)
+    enum master_verdict verdict = master_judge(&listener->master, &named, is_there, asked_ms, clock_ms());
+    if (verdict == MASTER_ASKS_ANOTHER)
         doubt(listener->sentinel);
-    return verdict == MASTER_STAYS ? MUSTER_OK : leave_for(listener, &named.node);
+    return verdict == MASTER_LEAVES ? leave_for(listener, &named.node) : MUSTER_OK;
 }
 
 int redis_look_for_master(struct redis *listener)

@@ -122,7 +122,7 @@ bool redis_wait(struct redis *r, int64_t until_ms);
  * has had its effect. */
 int redis_check_interrupt(struct redis *r);
 
-/* From now on there is the whole timeout again. */
+/* From now on there is the whole timeout again, and what ended before is forgotten. */
 void redis_begin_time(struct redis *r);
 
 /* Send on a sound connection, without waiting. */
