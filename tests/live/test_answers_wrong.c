@@ -7,13 +7,15 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "hostile_server.h"
 #include "jobs.h"
 #include "protocol/lua_scripts.h"
+#include "taken.h"
 
 /* More than any of these calls has to ask. */
-#define COMMANDS_MAX 2000
+#define COMMANDS_MAX 50000
 
 struct stage {
     struct scene *scene;
@@ -23,17 +25,12 @@ struct stage {
     atomic_bool is_over;
 };
 
-static bool is_enough(void *arg)
-{
-    struct stage *t = arg;
-    return atomic_load(&t->is_over) || t->server.counts->commands > COMMANDS_MAX;
-}
-
 /* Ends the call of a client that asks too much. */
 static void *watch(void *arg)
 {
     struct stage *t = arg;
-    wait_until(is_enough, t, 10 * SOON_MS);
+    while (!atomic_load(&t->is_over) && t->server.counts->commands <= COMMANDS_MAX)
+        usleep(1000);
     if (!atomic_load(&t->is_over))
         assert_ok(muster_client_interrupt(t->client));
     return NULL;
@@ -78,6 +75,18 @@ static int on_job(const struct muster_job *job, void *arg)
     return 0;
 }
 
+static int on_delayed(const struct muster_delayed_task *task, void *arg)
+{
+    (void)task, (void)arg;
+    return 0;
+}
+
+static int on_tag(const struct muster_tag *tag, void *arg)
+{
+    (void)tag, (void)arg;
+    return 0;
+}
+
 static int cancel(struct muster_client *c)
 {
     return muster_task_cancel(c, "q", "t", 1, NULL, NULL);
@@ -99,6 +108,45 @@ static int get(struct muster_client *c)
     return muster_job_get(c, (const char *const[]){"j"}, 1, on_job, NULL);
 }
 
+static int peek_delayed(struct muster_client *c)
+{
+    return muster_task_peek_delayed(c, "q", 0, UINT64_MAX, on_delayed, NULL);
+}
+
+static int list_jobs(struct muster_client *c)
+{
+    const struct muster_job_filter f = {.size = sizeof f, .queue = "q", .state = MUSTER_JOB_WAITING};
+    return muster_job_list(c, &f, on_job, NULL);
+}
+
+static int list_failed_jobs(struct muster_client *c)
+{
+    const struct muster_job_filter f = {.size = sizeof f, .queue = "q", .state = MUSTER_JOB_FAILED};
+    return muster_job_list(c, &f, on_job, NULL);
+}
+
+static int list_tags(struct muster_client *c)
+{
+    return muster_tag_list(c, 0, UINT64_MAX, on_tag, NULL);
+}
+
+static int replay(struct muster_client *c)
+{
+    const struct muster_failed_filter f = {.size = sizeof f, .queue = "q"};
+    return muster_failed_replay(c, &f, NULL);
+}
+
+static int replay_named(struct muster_client *c)
+{
+    const struct muster_failed_filter f = {
+        .size = sizeof f, .queue = "q", .entries = (const char *const[]){"00000000001"}, .n_entries = 1};
+    return muster_failed_replay(c, &f, NULL);
+}
+
+#define TEXTS_4 "$1\r\nx\r\n$1\r\nx\r\n$1\r\nx\r\n$1\r\nx\r\n"
+#define TEXTS_8 TEXTS_4 TEXTS_4
+#define TEXTS_40 TEXTS_8 TEXTS_8 TEXTS_8 TEXTS_8 TEXTS_8
+
 static void no_call_goes_on_for_ever(void **state)
 {
     const struct {
@@ -110,10 +158,24 @@ static void no_call_goes_on_for_ever(void **state)
         {"peek", lua_scripts[SCRIPT_HEADS].sha1, "*3\r\n:5\r\n:0\r\n*1\r\n$1\r\nx\r\n", peek, MUSTER_E_REDIS},
         {"failures", lua_scripts[SCRIPT_HEADS].sha1, "*3\r\n:6\r\n:0\r\n*2\r\n$1\r\nx\r\n$1\r\n1\r\n", list_failures,
          MUSTER_E_REDIS},
+        {"a page of failures", lua_scripts[SCRIPT_HEADS].sha1, "*3\r\n:0\r\n:0\r\n*8\r\n" TEXTS_8, list_failures,
+         MUSTER_E_REDIS},
+        {"delayed", lua_scripts[SCRIPT_HEADS].sha1, "*3\r\n:0\r\n:0\r\n*16\r\n" TEXTS_8 TEXTS_8, peek_delayed,
+         MUSTER_E_REDIS},
+        {"jobs", "\r\nZRANGE\r\n", "*16\r\n" TEXTS_8 TEXTS_8, list_jobs, MUSTER_E_REDIS},
+        {"failed jobs", lua_scripts[SCRIPT_HEADS].sha1, "*3\r\n:0\r\n:0\r\n*8\r\n" TEXTS_8, list_failed_jobs,
+         MUSTER_E_REDIS},
+        {"tags", "\r\nZREVRANGE\r\n", "*200\r\n" TEXTS_40 TEXTS_40 TEXTS_40 TEXTS_40 TEXTS_40, list_tags,
+         MUSTER_E_REDIS},
+        {"replay", lua_scripts[SCRIPT_REPLAY].sha1, "*5\r\n:0\r\n:0\r\n:0\r\n:0\r\n:1\r\n", replay, MUSTER_E_REDIS},
+        {"replay of one", lua_scripts[SCRIPT_REPLAY].sha1, "*5\r\n:0\r\n:0\r\n:0\r\n:0\r\n:1\r\n", replay_named,
+         MUSTER_E_REDIS},
         {"history", "\r\nLLEN\r\n", ":1000000000000000\r\n", get, MUSTER_OK},
     };
     struct scene *s = *state;
-    scene_enqueue_n(s, "q", "t", 3);
+    scene_enqueue_n(s, "q", "t", 4);
+    const char *const process = take_one(s, "q", "t0");
+    assert_ok(muster_lease_fail(s->client, process, NULL, NULL));
     job_put(s, "other", "j", NULL);
     for (size_t i = 0; i < N_OF(rows); i++) {
         static struct stage t;
@@ -134,15 +196,12 @@ static int on_damage(const struct muster_damage *damage, void *arg)
     return *damage->what == '\0';
 }
 
-#define TEXTS_10 \
-    "$1\r\nx\r\n$1\r\nx\r\n$1\r\nx\r\n$1\r\nx\r\n$1\r\nx\r\n$1\r\nx\r\n$1\r\nx\r\n$1\r\nx\r\n$1\r\nx\r\n$1\r\nx\r\n"
-
 static void a_check_reads_no_more_settings_than_there_are(void **state)
 {
     struct scene *s = *state;
     static struct stage t;
     scene_enqueue(s, "q", "t");
-    begin(&t, s, "*40\r\n" TEXTS_10 TEXTS_10 TEXTS_10 TEXTS_10, "\r\nkeep_history\r\n");
+    begin(&t, s, "*40\r\n" TEXTS_40, "\r\nkeep_history\r\n");
     assert_ok(muster_client_check(t.client, 0, on_damage, NULL));
     end(&t);
 }
@@ -182,5 +241,6 @@ int main(int argc, char **argv)
         live_test(a_check_reads_no_more_settings_than_there_are),
         live_test(a_refused_job_is_one_of_the_call),
     };
+    muster_log_set(muster_log_silent, NULL);
     return scene_run(tests, argc, argv);
 }

@@ -219,6 +219,7 @@ static int list_pages(struct muster_client *c, const char *key, struct listing *
 {
     int err = MUSTER_OK;
     uint64_t from = l->filter.group ? 0 : l->filter.offset;
+    struct page_same same = {0};
     l->filter.offset -= from;
     l->stop = from > INT64_MAX / 2;
     for (; err == MUSTER_OK && !l->stop; from += PAGE) {
@@ -228,6 +229,8 @@ static int list_pages(struct muster_client *c, const char *key, struct listing *
         snprintf(last, sizeof last, "%llu", (unsigned long long)from + PAGE - 1);
         err = page_ask_heads(c, ENTRY_HEAD_MAX, &page,
                              (const char *const[]){"ZREVRANGE", key, first, last, "WITHSCORES", NULL}, 2 * PAGE);
+        if (err == MUSTER_OK)
+            err = page_check_same(c, &same, "ZREVRANGE", &page);
         if (err == MUSTER_OK)
             err = give_entries(c, l, page);
         l->stop |= reply_len(page) < 2 * PAGE;

@@ -12,11 +12,14 @@
 
 /* The most names in one call; the script says how many of them it has looked at. */
 #define NAMES_MAX 500
+/* So many calls in a row may let go some of those that wait for a failure, 400 each, and move nothing. */
+#define HALTS_MAX 10000
 
 struct moving {
     enum script_id script;
     const struct muster_failed_filter *filter;
     uint64_t moved;
+    unsigned n_halts;
 };
 
 static int move_some(struct muster_client *c, struct moving *m, const struct script_failed *which,
@@ -30,6 +33,9 @@ static int move_some(struct muster_client *c, struct moving *m, const struct scr
     if (err == MUSTER_OK)
         err = client_understand(c, script_failed_done(reply, moved));
     redis_reply_free(reply);
+    m->n_halts = moved->is_halted && moved->n == 0 ? m->n_halts + 1 : 0;
+    if (err == MUSTER_OK && m->n_halts > HALTS_MAX)
+        err = client_understand(c, MUSTER_E_REDIS); /* it would be asked for ever */
     m->moved += moved->n;
     return err;
 }
@@ -116,7 +122,7 @@ static int move_failures(struct muster_client *c, enum script_id script, const s
                          uint64_t *n)
 {
     struct muster_failed_filter filter;
-    struct moving m = {script, &filter, 0};
+    struct moving m = {.script = script, .filter = &filter};
     int err = client_read(c, SIZED_FAILED_FILTER, &filter, f);
     if (err == MUSTER_OK)
         err = failed_check_filter(c, &filter);

@@ -30,6 +30,7 @@ struct listing {
     void *arg;
     char key[KEY_MAX];
     uint64_t from; /* the rank of the next page */
+    struct page_same same;
     uint64_t left_out;
     uint64_t given;
     bool stop;
@@ -95,6 +96,8 @@ static int list_page(struct muster_client *c, struct listing *l, bool *is_last)
     snprintf(last, sizeof last, "%llu", (unsigned long long)l->from + n - 1);
     const char *const words[] = {is_failed ? "ZREVRANGE" : "ZRANGE", l->key, first, last, NULL};
     int err = page_ask_heads(c, is_failed ? FAILED_JOB_MAX : HEADS_WHOLE, &members, words, n);
+    if (err == MUSTER_OK)
+        err = page_check_same(c, &l->same, words[0], &members);
     for (size_t i = 0; i < reply_len(members); i++) {
         const char *id = id_of_member(l, reply_at(members, i));
         if (id)
@@ -294,6 +297,7 @@ int muster_tag_list(struct muster_client *c, uint64_t offset, uint64_t n, muster
     char key[KEY_MAX], first[24], last[24];
     int err = MUSTER_OK;
     bool stop = offset > INT64_MAX / 2;
+    struct page_same same = {0};
     key_of(key, c->prefix, KEY_TAGS, "");
     while (err == MUSTER_OK && n > 0 && !stop) {
         struct redisReply *page;
@@ -301,6 +305,8 @@ int muster_tag_list(struct muster_client *c, uint64_t offset, uint64_t n, muster
         snprintf(first, sizeof first, "%llu", (unsigned long long)offset);
         snprintf(last, sizeof last, "%llu", (unsigned long long)(offset + want - 1));
         err = page_ask(c, &page, (const char *const[]){"ZREVRANGE", key, first, last, "WITHSCORES", NULL}, 2 * want);
+        if (err == MUSTER_OK)
+            err = page_check_same(c, &same, "ZREVRANGE", &page);
         for (size_t i = 0; i + 1 < reply_len(page) && !stop; i += 2) {
             long long jobs = reply_number(reply_at(page, i + 1), 0);
             const char *name = reply_text(reply_at(page, i));

@@ -34,6 +34,27 @@ int page_ask_heads(struct muster_client *c, size_t most_bytes, struct redisReply
     return err;
 }
 
+static uint64_t hash_of(const struct redisReply *page)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < reply_len(page); i++) {
+        uint64_t whole;
+        const struct muster_bytes text = reply_head(reply_at(page, i), &whole);
+        for (size_t k = 0; k < text.len; k++)
+            hash = (hash ^ ((const unsigned char *)text.data)[k]) * 1099511628211u;
+        hash = (hash ^ whole) * 1099511628211u;
+    }
+    return hash;
+}
+
+int page_check_same(struct muster_client *c, struct page_same *same, const char *command, struct redisReply **page)
+{
+    const uint64_t hash = hash_of(*page);
+    same->n = hash == same->hash ? same->n + 1 : 0;
+    same->hash = hash;
+    return same->n < PAGE_SAME_MAX ? MUSTER_OK : refuse_page(c, command, page);
+}
+
 int page_scan(struct muster_client *c, const char *const *words, char cursor[PAGE_CURSOR_MAX],
               struct redisReply **reply)
 {

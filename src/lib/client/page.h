@@ -11,6 +11,15 @@
 /* Ask for a list of at most `most` elements. Any other answer is E_REDIS, and `*page` is NULL. */
 int page_ask(struct muster_client *c, struct redisReply **page, const char *const *words, size_t most);
 
+/* Call this with each page by rank. A server that answers the same again and again must not be asked for ever: after so
+ * many of the same in a row E_REDIS, and `*page` is NULL. Begin with 0. */
+struct page_same {
+    uint64_t hash;
+    unsigned n;
+};
+#define PAGE_SAME_MAX 1000
+int page_check_same(struct muster_client *c, struct page_same *same, const char *command, struct redisReply **page);
+
 /* One step of SCAN, HSCAN or SSCAN: `words` hold the cursor, which moves on, and is "0" at the end and after an error.
  * `*reply` is {cursor, list}. An answer that does not move the cursor is E_REDIS: it would be asked for without end. */
 #define PAGE_CURSOR_MAX 24

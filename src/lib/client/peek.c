@@ -196,8 +196,8 @@ int muster_task_peek(struct muster_client *c, const char *queue, uint64_t from, 
 /* ---- what is delayed ---- */
 
 /* One page; a member is "<token>:<task>". `*got`: how many it had. */
-static int give_delayed(struct muster_client *c, const char *key, uint64_t at, uint64_t n, size_t *got, bool *stop,
-                        muster_delayed_task_fn *fn, void *arg)
+static int give_delayed(struct muster_client *c, const char *key, uint64_t at, uint64_t n, struct page_same *same,
+                        size_t *got, bool *stop, muster_delayed_task_fn *fn, void *arg)
 {
     char first[24], last[24];
     struct redisReply *page;
@@ -205,6 +205,8 @@ static int give_delayed(struct muster_client *c, const char *key, uint64_t at, u
     snprintf(last, sizeof last, "%llu", (unsigned long long)(at + n - 1));
     int err = page_ask_heads(c, MUSTER_HEAD_MAX + TOKEN_LEN + 1, &page,
                              (const char *const[]){"ZRANGE", key, first, last, "WITHSCORES", NULL}, 2 * n);
+    if (err == MUSTER_OK)
+        err = page_check_same(c, same, "ZRANGE", &page);
     *got = reply_len(page) / 2;
     for (size_t i = 0; i < *got && !*stop; i++) {
         uint64_t whole;
@@ -228,13 +230,14 @@ int muster_task_peek_delayed(struct muster_client *c, const char *queue, uint64_
     char key[KEY_MAX];
     bool stop = from > INT64_MAX / 2; /* no list is so long, and Redis knows no such place */
     size_t got = PAGE;
+    struct page_same same = {0};
     int err = client_check_queue(c, queue);
     if (err != MUSTER_OK)
         return err;
     key_of(key, c->prefix, KEY_DELAYED, queue);
     while (err == MUSTER_OK && !stop && n > 0 && got == PAGE) {
         uint64_t wanted = n < PAGE ? n : PAGE;
-        err = give_delayed(c, key, from, wanted, &got, &stop, fn, arg);
+        err = give_delayed(c, key, from, wanted, &same, &got, &stop, fn, arg);
         from += got;
         n -= got;
     }

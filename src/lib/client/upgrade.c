@@ -15,6 +15,8 @@
 #define SCAN_COUNT "1000"
 /* So many keys go in one call. */
 #define KEYS_PER_CALL 100
+/* So many calls in a row may move some of the jobs that wait for one, 1 000 each, and be done with no key. */
+#define CALLS_PER_KEY_MAX 10000
 
 static void name_workers(struct muster_client *c, const struct redisReply *reply)
 {
@@ -82,10 +84,13 @@ static int move_some(struct muster_client *c, const struct muster_bytes *keys, s
 
 static int move_all(struct muster_client *c, const struct muster_bytes *keys, size_t n, uint64_t *changed)
 {
-    int err = MUSTER_OK;
+    int err = MUSTER_OK, n_calls = 0;
     for (size_t at = 0; err == MUSTER_OK && at < n;) {
         struct script_moved moved = {0};
         err = move_some(c, keys + at, n - at, &moved);
+        n_calls = moved.done > 0 ? 0 : n_calls + 1;
+        if (err == MUSTER_OK && n_calls > CALLS_PER_KEY_MAX)
+            err = client_understand(c, MUSTER_E_REDIS);
         at += moved.done;
         *changed += moved.changed;
     }
