@@ -225,8 +225,8 @@ MUSTER_API int muster_async_put(struct muster_async *a, const char *queue, const
  *   MUSTER_E_NOT_FOUND  there was no task (in time), or the queue is paused or at a limit
  *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  some may have been taken. They are given back as soon as there is a connection,
  *                     before anything else is sent, and nothing of it counts; where Redis refuses that, again each
- *                     second, beside other calls. If it is not done before the client is freed, they come back when
- *                     the lease lapses
+ *                     second, beside other calls. If it is not done before the client is freed, or within ten minutes,
+ *                     for which Redis knows what a take got, they come back when the lease lapses
  *   MUSTER_E_NOMEM    also: a process was taken for whose bytes there is no memory. It comes back when the lease lapses
  */
 MUSTER_API int muster_async_take(struct muster_async *a, const char *queue, size_t n, int64_t lease_ms, int64_t wait_ms,

@@ -638,9 +638,9 @@ MUSTER_API int muster_process_cancel(struct muster_client *c, const char *proces
  *   MUSTER_E_INVALID    the queue's name, n, lease_ms (1 to MUSTER_LEASE_MAX_MS) or wait_ms
  *   MUSTER_E_CONN, MUSTER_E_TIMEOUT  some tasks may have been taken without being known here. The next take of this
  *                       client gives them back first, and so does muster_client_free(); nothing of it counts. So free a
- *                       client that takes no more. If neither comes, or the connection was passed in and is broken,
- *                       they come back when the lease lapses. Such an error may also come from giving back: then
- *                       nothing more was taken
+ *                       client that takes no more. If neither comes within ten minutes, for which Redis knows what a
+ *                       take got, or the connection was passed in and is broken, they come back when the lease lapses.
+ *                       Such an error may also come from giving back: then nothing more was taken
  *   MUSTER_E_NOMEM      there is no memory for a task that was taken, however few are taken at once. It comes back when its
  *                       lease lapses; the next take gets what is behind it
  *   MUSTER_E_INTERRUPTED  what `fn` got is leased, and nothing else is: see muster_client_interrupt()

@@ -6,12 +6,16 @@
 #include "complain.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <muster/error.h>
 #include <netdb.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "connection.h"
 #include "need.h"
@@ -36,12 +40,80 @@ char *complain_json(const char *error, const char *message)
     return out_json_line(columns, (const struct out_cell[]){{.text = error}, {.text = message}});
 }
 
-static void print_json(const char *error, const char *message)
+static char *with_newline(const char *prefix, const char *name, const char *message)
 {
-    char *line = complain_json(error, message);
-    fputs(line, stderr);
+    char *line = NULL;
+    if (asprintf(&line, "%s%s: %s\n", prefix, name, message) < 0)
+        need(NULL);
+    return line;
+}
+
+/* ---- standard error that nobody waits for ---- */
+
+static struct {
+    pthread_mutex_t lock;
+    const struct call *call; /* NULL: who writes waits */
+    int fd;                  /* standard error, that does not; -1: it may be a socket */
+    uint64_t left_out;       /* lines */
+} unwaiting = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+
+static bool write_now(const char *line)
+{
+    const size_t len = strlen(line);
+    ssize_t n = send(STDERR_FILENO, line, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n < 0 && errno == ENOTSOCK)
+        n = write(unwaiting.fd >= 0 ? unwaiting.fd : STDERR_FILENO, line, len);
+    return n == (ssize_t)len;
+}
+
+static bool has_told_left_out(void)
+{
+    char words[96];
+    if (unwaiting.left_out == 0)
+        return true;
+    snprintf(words, sizeof words, "%" PRIu64 " lines that nobody read in time, or that could not be written",
+             unwaiting.left_out);
+    char *line = complain_is_json(unwaiting.call) ? complain_json(NULL, words)
+                                                  : with_newline("muster ", unwaiting.call->command->name, words);
+    if (write_now(line))
+        unwaiting.left_out = 0;
+    free(line);
+    return unwaiting.left_out == 0;
+}
+
+/* A line with its newline, which it frees. */
+static void put(char *line)
+{
+    if (unwaiting.call) {
+        pthread_mutex_lock(&unwaiting.lock);
+        unwaiting.left_out += !has_told_left_out() || !write_now(line);
+        pthread_mutex_unlock(&unwaiting.lock);
+    } else {
+        fputs(line, stderr);
+    }
     free(line);
 }
+
+/* As the library itself would: what is only for information is not shown. */
+static void on_library_line(enum muster_log_level level, const char *text, void *arg)
+{
+    char *line = NULL;
+    (void)arg;
+    if (level == MUSTER_LOG_INFO)
+        return;
+    if (asprintf(&line, "%s\n", text) < 0)
+        need(NULL);
+    put(line);
+}
+
+void complain_unwaiting(const struct call *call)
+{
+    unwaiting.fd = out_open_unwaiting(STDERR_FILENO);
+    unwaiting.call = call;
+    muster_log_set(on_library_line, NULL);
+}
+
+/* ---- lines ---- */
 
 bool complain_is_json(const struct call *call)
 {
@@ -51,7 +123,7 @@ bool complain_is_json(const struct call *call)
 void complain_alone(bool is_json, const char *error, const char *message)
 {
     if (is_json)
-        print_json(error, message);
+        put(complain_json(error, message));
     else
         fprintf(stderr, "muster: %s\n", message);
 }
@@ -65,10 +137,10 @@ static void say(const struct call *call, const char *error, const char *message)
     }
     progress_hide();
     if (complain_is_json(call)) {
-        print_json(error, message);
+        put(complain_json(error, message));
     } else {
         char *shown = text_safe(message, strlen(message));
-        fprintf(stderr, "muster %s: %s\n", call->command->name, shown);
+        put(with_newline("muster ", call->command->name, shown));
         free(shown);
     }
 }

@@ -388,6 +388,7 @@ int web_run(const struct web_options *o)
     s.base = need(event_base_new());
     s.http = http_new(o->call, s.base, &o->place, serve, &s);
     if (s.http) {
+        complain_unwaiting(o->call);
         open_all(&s, o->call);
         tell_place(&s);
         serve_until_signal(&s);

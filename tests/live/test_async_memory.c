@@ -58,6 +58,7 @@ redisReader *__wrap_redisReaderCreate(void)
 static pthread_t main_thread;
 static atomic_int until_failure = NEVER; /* so many allocations of the library's thread go well before one fails */
 static atomic_bool is_out;               /* all of them fail */
+static atomic_size_t too_much;           /* those of more bytes fail; 0: none does */
 static atomic_int n_failed;
 
 void *__real_malloc(size_t size);
@@ -67,8 +68,10 @@ void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *old, size_t size);
 
-static bool fails(void)
+static bool fails(size_t size)
 {
+    if (too_much > 0 && size > too_much && !pthread_equal(pthread_self(), main_thread))
+        return true;
     if ((until_failure == NEVER && !is_out) || pthread_equal(pthread_self(), main_thread))
         return false;
     n_failed += is_out;
@@ -79,17 +82,17 @@ static bool fails(void)
 
 void *__wrap_malloc(size_t size)
 {
-    return fails() ? NULL : __real_malloc(size);
+    return fails(size) ? NULL : __real_malloc(size);
 }
 
 void *__wrap_calloc(size_t n, size_t size)
 {
-    return fails() ? NULL : __real_calloc(n, size);
+    return fails(n * size) ? NULL : __real_calloc(n, size);
 }
 
 void *__wrap_realloc(void *old, size_t size)
 {
-    return fails() ? NULL : __real_realloc(old, size);
+    return fails(size) ? NULL : __real_realloc(old, size);
 }
 
 /* ---- takes ---- */
@@ -169,6 +172,34 @@ static void memory_that_is_there_again_is_enough(void **state)
     assert_int_equal(b.taken.n, 1);
     answers_close(&as);
     assert_int_equal(leased(s), 1);
+}
+
+/* ---- records, of which there is a copy ---- */
+
+/* There is memory for the answer, and none for the copy. */
+static void a_record_without_memory_stops_no_queue(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    static struct bag b;
+    static char large[LARGE];
+    int64_t n_without = 0, n_taken = 0;
+    main_thread = pthread_self();
+    job_put(s, "q", JOB_SPEC(.data = {large, sizeof large}));
+    for (int i = 0; i < 2; i++)
+        job_put(s, "q", JOB_SPEC(.data = {"t", 1}));
+    answers_open(&as, s, NULL, 0, NULL);
+    too_much = LARGE - 1; /* a script has fewer bytes */
+    while (n_without + n_taken < 3) {
+        take_now(&as, 10, &b);
+        n_without += b.err == MUSTER_E_NOMEM;
+        n_taken += (int64_t)b.taken.n;
+        assert_true(b.err == MUSTER_OK || strstr(b.text, "lease"));
+        assert_int_equal(leased(s), n_without + n_taken);
+    }
+    too_much = 0;
+    assert_int_equal(n_without, 1);
+    answers_close(&as);
 }
 
 /* ---- blocking takes ---- */
@@ -312,6 +343,24 @@ static void enqueue_and_take(struct answers *as, struct bag *b)
     answers_await(as, as->n + 2);
 }
 
+static void put_three(struct scene *s, struct answers *as)
+{
+    for (int i = 0; i < 3; i++)
+        job_put(s, "q", JOB_SPEC(.data = {"t", 1}));
+    assert_ok(muster_async_length(as->async, "q", answers_fn, NULL));
+    answers_await(as, 1);
+}
+
+static void take_three(struct answers *as, struct bag *b)
+{
+    take_now(as, 3, b);
+}
+
+static void jobs_are_taken_or_go_back_whichever_allocation_fails(void **state)
+{
+    survive(*state, &(struct way){put_three, take_three}, 10);
+}
+
 static void scripts_are_sent_again_whichever_allocation_fails(void **state)
 {
     struct scene *s = *state;
@@ -320,8 +369,8 @@ static void scripts_are_sent_again_whichever_allocation_fails(void **state)
 
 /* ---- what nobody has heard of ---- */
 
-#define A_LEASE 61234 /* no other number is it */
-#define A_TAKE "61234"
+#define A_LEASE 3661234 /* no other number is it */
+#define A_TAKE "3661234"
 
 /* The answers of two takes are lost, and from there on the n-th allocation fails. False: there were not so many. */
 static bool give_back(struct scene *s, struct proxy *proxy, int n)
@@ -368,7 +417,7 @@ char *__wrap_strndup(const char *text, size_t len);
 
 char *__wrap_strndup(const char *text, size_t len)
 {
-    return fails() ? NULL : __real_strndup(text, len);
+    return fails(len) ? NULL : __real_strndup(text, len);
 }
 
 static bool has_failed_twice(void *arg)
@@ -427,9 +476,11 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         live_test(what_there_is_no_memory_for_stops_no_queue),
         live_test(memory_that_is_there_again_is_enough),
+        live_test(a_record_without_memory_stops_no_queue),
         live_test(a_blocking_take_leaves_that_one_leased_alone),
         live_test(one_at_most_is_left_whichever_allocation_fails),
         live_test(what_redis_does_not_send_is_told_whichever_allocation_fails),
+        live_test(jobs_are_taken_or_go_back_whichever_allocation_fails),
         live_test(scripts_are_sent_again_whichever_allocation_fails),
         live_test(what_was_not_heard_of_goes_back_whichever_allocation_fails),
         live_test(a_listener_without_memory_tells_of_the_gap_when_it_has_some),

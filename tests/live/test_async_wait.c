@@ -202,6 +202,9 @@ static void what_becomes_due_waits_for_none_that_has_left(void **state)
     answers_close(&as);
 }
 
+/* A take that waits says so again. */
+#define RENEW_MS 5000
+
 /* Without names, and from anybody: a look follows, and a flood makes no tight loop. */
 static void messages_of_others_are_heard_and_make_no_tight_loop(void **state)
 {
@@ -218,7 +221,7 @@ static void messages_of_others_are_heard_and_make_no_tight_loop(void **state)
         raw_do(s->server->redis, "PUBLISH %s_q_work anything", s->prefix);
     int64_t span_ms = now_ms() - began_ms;
     assert_in_range(redis_server_calls(s->server, "hget") - looks, 0, span_ms / 10 + 10);
-    assert_int_equal(redis_server_calls(s->server, "evalsha"), scripts);
+    assert_in_range(redis_server_calls(s->server, "evalsha") - scripts, 0, span_ms / RENEW_MS + 1);
     snprintf(key, sizeof key, "%s:queues:q", s->prefix);
     raw_push(s->server->redis, key, "bare", 4);
     raw_do(s->server->redis, "PUBLISH %s_q_work anything", s->prefix);

@@ -116,6 +116,18 @@ static int add_all(struct take *t, const struct redisReply *reply, const struct 
     return err;
 }
 
+static void forget_all(struct take *t)
+{
+    for (size_t i = 0; t->taken && i < t->n_taken; i++)
+        if (t->taken[i].has_record)
+            job_record_clear(&t->taken[i].record);
+    free(t->infos);
+    free(t->taken);
+    t->infos = NULL;
+    t->taken = NULL;
+    t->n_taken = 0;
+}
+
 /* ---- its life ---- */
 
 static void nothing_is_there(struct take *t)
@@ -185,13 +197,16 @@ static void on_taken(const struct redisReply *reply, void *arg)
         wait_or_end(t, leased.next_due_ms);
     } else if (err == MUSTER_OK && is_held_back(reply, &leased, &one)) {
         async_unsent_fail(&t->unsent, &one);
-    } else if (err != MUSTER_OK || (err = add_all(t, reply, &leased)) != MUSTER_OK) {
-        async_hear_refused(&t->call, err, reply);
-    } else {
+    } else if (err == MUSTER_OK && (err = add_all(t, reply, &leased)) == MUSTER_OK) {
         t->reply = (struct redisReply *)reply;
         link_keep_reply(a->line.link);
         async_hear_done(&t->call);
         async_watch_found(a, t->queue);
+    } else if (err == MUSTER_E_NOMEM) {
+        forget_all(t);
+        async_unsent_lacks_memory(&t->unsent);
+    } else {
+        async_hear_refused(&t->call, err, reply);
     }
 }
 
@@ -253,12 +268,8 @@ static void hand_over(struct async_call *call)
 static void clear_take(struct async_call *call)
 {
     struct take *t = take_of(call);
-    for (size_t i = 0; t->taken && i < t->n_taken; i++)
-        if (t->taken[i].has_record)
-            job_record_clear(&t->taken[i].record);
+    forget_all(t);
     redis_reply_free(t->reply);
-    free(t->infos);
-    free(t->taken);
     async_taker_release(call->async, t->taker);
 }
 

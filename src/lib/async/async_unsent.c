@@ -94,15 +94,24 @@ static int send_untake(struct async_unsent *u)
     return note_sent(u, err);
 }
 
+static const char no_memory[] = "out of memory for what was taken: it comes back when its lease is over";
+
 /* If it went back, it would be the next that is taken, again and again. */
 static bool is_without_memory(struct async_unsent *u)
 {
     if (!u->is_for_one || !link_had_no_memory(u->take->async->line.link))
         return false;
     u->taker->may_hold = false;
-    async_hear_given_up(u->take, MUSTER_E_NOMEM,
-                        "out of memory for what was taken: it comes back when its lease is over");
+    async_hear_given_up(u->take, MUSTER_E_NOMEM, no_memory);
     return true;
+}
+
+static void ask_for_one(struct async_unsent *u)
+{
+    u->is_for_one = true;
+    u->n_calls = 0;
+    u->back = (struct script_untaken){0};
+    u->send = send_untake;
 }
 
 bool async_unsent_is_taken_care_of(struct async_unsent *u)
@@ -113,12 +122,20 @@ bool async_unsent_is_taken_care_of(struct async_unsent *u)
     if (!(link_was_alone(link) || link_had_no_memory(link)) || u->n_rounds == ROUNDS_MAX)
         return false;
     u->n_rounds++;
-    u->is_for_one = true;
-    u->n_calls = 0;
-    u->back = (struct script_untaken){0};
-    u->send = send_untake;
+    ask_for_one(u);
     async_hear_unsent(u->take);
     return true;
+}
+
+void async_unsent_lacks_memory(struct async_unsent *u)
+{
+    if (u->is_for_one) {
+        u->taker->may_hold = false;
+        async_hear_failed(u->take, MUSTER_E_NOMEM, no_memory);
+        return;
+    }
+    ask_for_one(u);
+    async_line_add_first(u->take->async, u->take);
 }
 
 /* ---- it is asked again ---- */

@@ -26,6 +26,8 @@ struct async_unsent {
 
 /* Its connection ended. True: it is asked again, or has its answer. */
 bool async_unsent_is_taken_care_of(struct async_unsent *u);
+/* It was answered, and there is no memory for that. The same is done. */
+void async_unsent_lacks_memory(struct async_unsent *u);
 /* What the next take asks for. */
 void async_unsent_ask(const struct async_unsent *u, struct script_take_lease *what);
 /* It was answered: whatever ended connections is out of the way. */
