@@ -112,17 +112,21 @@ static int on_end(const struct muster_job_ended *e, void *arg)
     return out_flush();
 }
 
-/* A verb of a queue has added them, and has not printed their ids. */
+/* A verb of a queue has added them, and has not printed their ids. That is done; the wait changes nothing. */
 static int report(const struct call *call, struct muster_client *client, int err, const char *const *ids, size_t n)
 {
     const char *words = muster_client_error(client);
+    struct command command = *call->command;
+    struct call wait = *call;
     char *detail = NULL;
     if (call->command->n_queues == 0)
         return complain_error(call, err, words);
+    command.changes = false;
+    wait.command = &command;
     if (asprintf(&detail, "%s; what was added is there: muster wait %s%s%s", words, ids[0], n > 1 ? " ... " : "",
                  n > 1 ? ids[n - 1] : "") < 0)
         need(NULL);
-    int code = complain_error(call, err, detail);
+    int code = complain_error(&wait, err, detail);
     free(detail);
     return code;
 }

@@ -264,6 +264,20 @@ static bool is_url(const struct call *call, const char *scheme)
     return url && strncmp(url, scheme, strlen(scheme)) == 0;
 }
 
+/* Whoever has no answer does not know. */
+static bool may_be_done(const struct call *call)
+{
+    return call->command && call->command->changes;
+}
+
+static struct meaning meaning_of_timeout(const struct call *call)
+{
+    struct meaning m = meanings[-MUSTER_E_TIMEOUT];
+    if (may_be_done(call))
+        m.advice = COMPLAIN_MAY_BE_DONE;
+    return m;
+}
+
 static struct meaning meaning_of_conn(const struct call *call, const char *detail)
 {
     struct meaning m = meanings[-MUSTER_E_CONN];
@@ -274,8 +288,8 @@ static struct meaning meaning_of_conn(const struct call *call, const char *detai
         m.advice = "is the name right?";
     else if (is_in(detail, strerror(ECONNRESET)) && is_url(call, "redis:"))
         m.advice = "does it speak only TLS? then rediss://";
-    else if (call->command && call->command->changes)
-        m.advice = "it may have been done: look before you do it again";
+    else if (may_be_done(call))
+        m.advice = COMPLAIN_MAY_BE_DONE;
     return m;
 }
 
@@ -310,6 +324,8 @@ static struct meaning meaning_of(const struct call *call, int err, const char *d
     switch (err) {
     case MUSTER_E_CONN:
         return meaning_of_conn(call, detail);
+    case MUSTER_E_TIMEOUT:
+        return meaning_of_timeout(call);
     case MUSTER_E_DENIED:
         return meaning_of_denied(call, detail);
     case MUSTER_E_BUSY:

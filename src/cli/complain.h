@@ -22,6 +22,9 @@ int complain_usage(const struct call *call, const char *format, ...) __attribute
 /* Print one line without a verb, because it is not known yet. */
 void complain_alone(bool is_json, const char *error, const char *message);
 
+/* What to do about a change without an answer. */
+#define COMPLAIN_MAY_BE_DONE "it may have been done: look before you do it again"
+
 /* Print what an error of the library means and what to do next. `detail` is the library's own words for it, "" if it
  * has none. Returns the exit code. For MUSTER_OK it prints nothing. */
 int complain_error(const struct call *call, int err, const char *detail);

@@ -341,8 +341,7 @@ static void set_status(struct ask *a, int code)
     if (!advice)
         return;
     *advice = '\0';
-    if (asprintf(&text, "%s; %s", a->message,
-                 ask_is_change(a) ? "it may have been done: look before you do it again" : "try again") < 0)
+    if (asprintf(&text, "%s; %s", a->message, ask_is_change(a) ? COMPLAIN_MAY_BE_DONE : "try again") < 0)
         need(NULL);
     free(a->message);
     a->message = text;

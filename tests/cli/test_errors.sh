@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Errors from outside of the command. Every verb has a row here. Proves, for the verbs that ask Redis:
-#  1. no Redis: status 69 and one line that names `muster serve`; one that does not answer: status 124 after --timeout
+#  1. no Redis: status 69 and one line that names `muster serve`; one that does not answer: status 124 after --timeout, and
+#     of a change the word that it may have been done
 #  2. a wrong password, a missing one, a command that is not allowed: status 77
 #  3. a full, read-only or loading Redis: status 75, nothing changed
 #  4. a key of another type, another format: status 1, nothing changed
@@ -22,6 +23,9 @@ others=(check doctor 'delete gone --yes' 'take nothing' "finish $process" "give-
     'batch close nothing' 'batch cancel nothing')
 # A listener tells a Redis that does not answer from the end of its own --timeout.
 listeners=(events)
+# Those that change something.
+changing=$(awk -F '"' '/^    \.name = "/ { name = $2 } /^    \.changes = true,/ { print name }' "$MUSTER_SOURCE"/src/cli/cmd_*.c | paste -sd' ')
+does_change() { [[ " $changing " == *" ${1%% *} "* ]]; }
 # Those that do more than ask once, whose own tests have their errors; help, which asks nobody;
 # and completion, which is silent.
 elsewhere=(serve work top web bench completion help)
@@ -63,6 +67,11 @@ for verb in "${asking[@]}" "${others[@]}"; do
     # shellcheck disable=SC2086
     check_exit 124 "$MUSTER" $verb --timeout 50ms
     check_err 'no answer within 50 ms'
+    if does_change "$verb"; then
+        check_err 'it may have been done: look before you do it again'
+    else
+        check_err 'wait longer with --timeout'
+    fi
 done
 for verb in "${listeners[@]}"; do
     check_exit 69 "$MUSTER" "$verb" --timeout 50ms
@@ -174,13 +183,12 @@ for verb in 'peek many -n 100000' 'peek many -n 100000 --json' queues 'queues --
     ((code == 1)) || fail "'$verb' ended with $code on a closed pipe, where SIGPIPE is ignored"
     [[ $(tail -n 1 "$tmp/err") == *'cannot write standard output: Broken pipe'* ]] || fail "'$verb' said: $(<"$tmp/err")"
 done
-changing='enqueue pause resume cancel replay drop sweep upgrade put batch'
 # One line that is in the pipe already may never be read: nobody can tell. So this pipe has no reader from the beginning.
 for verb in "${asking[@]}" help 'help work' --version; do
     # shellcheck disable=SC2086
     # shellcheck disable=SC2016 # the inner shell's
     code=$(env --default-signal=PIPE bash -c 'exec 3> >(:); wait $!; "$@" >&3 2>"$0"; echo $?' "$tmp/err" "$MUSTER" $verb) 2>/dev/null
-    if [[ " $changing " == *" ${verb%% *} "* || $verb == *=* ]]; then
+    if does_change "$verb" || [[ $verb == upgrade || $verb == *=* ]]; then
         [[ $code == 1 && $(<"$tmp/err") == *'Broken pipe; what was asked for is done' ]] ||
             fail "'$verb' ended with $code where nobody reads: $(<"$tmp/err")"
     else

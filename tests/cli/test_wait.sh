@@ -83,6 +83,7 @@ cut -f 3 out | sort -n | cmp - <(seq 30)
 end worker TERM 0
 check_exit 124 "$MUSTER" enqueue w nobody --wait --timeout 300ms
 check_err 'what was added is there: muster wait '
+check_err '; wait longer with --timeout' # what was added is certain
 check_redis 0 LLEN muster:queues:w
 "$MUSTER" cancel --job "$(sed -n 's/.*is there: muster wait \([0-9a-f]*\);.*/\1/p' err)" >said
 
