@@ -140,6 +140,40 @@ char *text_base64(const void *data, size_t len)
     return out;
 }
 
+/* The value of a digit; -1: it is none. */
+static int digit_of(char c)
+{
+    return c >= 'A' && c <= 'Z'   ? c - 'A'
+           : c >= 'a' && c <= 'z' ? c - 'a' + 26
+           : c >= '0' && c <= '9' ? c - '0' + 52
+           : c == '+'             ? 62
+           : c == '/'             ? 63
+                                  : -1;
+}
+
+char *text_of_base64(const char *text, size_t *len)
+{
+    size_t n = strlen(text), digits = n;
+    while (digits > 0 && n - digits < 2 && text[digits - 1] == '=')
+        digits--;
+    char *out = need(malloc(n / 4 * 3 + 1)), *end = out;
+    uint32_t bits = 0;
+    bool is_good = n % 4 == 0;
+    for (size_t i = 0; i < digits && is_good; i++) {
+        int digit = digit_of(text[i]);
+        is_good = digit >= 0;
+        bits = bits << 6 | (uint32_t)(digit & 63);
+        if (i % 4 > 0)
+            *end++ = (char)(bits >> (6 - 2 * (i % 4)));
+    }
+    *end = '\0';
+    *len = (size_t)(end - out);
+    if (is_good)
+        return out;
+    free(out);
+    return NULL;
+}
+
 const char *text_number_of(char out[TEXT_NUMBER_SIZE], uint64_t n, const char *one, const char *several)
 {
     snprintf(out, TEXT_NUMBER_SIZE, "%" PRIu64 " %s", n, n == 1 ? one : several);

@@ -14,6 +14,8 @@
 bool text_is_utf8(const void *data, size_t len);
 
 char *text_base64(const void *data, size_t len);
+/* The inverse, with a NUL behind its `*len` bytes; NULL if the text is no base64. */
+char *text_of_base64(const char *text, size_t *len);
 
 /*
  * One line of UTF-8 that a terminal shows as it is: control characters, bytes that are not UTF-8, and backslashes are

@@ -8,6 +8,7 @@
 #include <event2/buffer.h>
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -63,6 +64,38 @@ static bool has_nul(const char *text, size_t len)
     return memchr(text, '\0', len);
 }
 
+/* ---- names that are not UTF-8 ---- */
+
+#define BASE64 "_base64"
+
+static bool decode(cJSON *item)
+{
+    size_t len;
+    char *text = cJSON_IsString(item) ? text_of_base64(item->valuestring, &len) : NULL;
+    bool is_good = text && strlen(text) == len; /* without a NUL */
+    if (is_good)
+        strcpy(item->valuestring, text); /* it is shorter */
+    free(text);
+    return is_good;
+}
+
+/* What stands as "queue_base64" in an answer may stand so here: it becomes `queue`. False: it is no base64 of a text. */
+static bool decode_names(cJSON *object)
+{
+    cJSON *member, *each;
+    cJSON_ArrayForEach(member, object)
+    {
+        size_t len = strlen(member->string);
+        if (len <= strlen(BASE64) || strcmp(member->string + len - strlen(BASE64), BASE64) != 0)
+            continue;
+        if (!cJSON_IsArray(member) && !decode(member))
+            return false;
+        cJSON_ArrayForEach(each, member) if (!decode(each)) return false;
+        member->string[len - strlen(BASE64)] = '\0';
+    }
+    return true;
+}
+
 struct cJSON *params_of_body(struct evhttp_request *request)
 {
     struct evbuffer *body = evhttp_request_get_input_buffer(request);
@@ -75,7 +108,7 @@ struct cJSON *params_of_body(struct evhttp_request *request)
     cJSON *object = cJSON_ParseWithLengthOpts(text, len, &end, false);
     while (object && end < text + len && strchr(" \t\r\n", *end))
         end++;
-    if (object && cJSON_IsObject(object) && end == text + len)
+    if (object && cJSON_IsObject(object) && end == text + len && decode_names(object))
         return object;
     cJSON_Delete(object);
     return NULL;

@@ -14,8 +14,8 @@ struct evhttp_request;
  * deleted. */
 struct cJSON *params_of_query(const char *query);
 
-/* The object that the body is; an empty body is an empty object. NULL: it is no JSON object, or has what a text of the
- * command cannot have. To be deleted. */
+/* The object that the body is, in which names are bytes, whether they came so or in base64; an empty body is an empty
+ * object. NULL: it is no JSON object, or has what a text of the command cannot have. To be deleted. */
 struct cJSON *params_of_body(struct evhttp_request *request);
 
 /* Does the request say that its body is JSON? */

@@ -221,7 +221,8 @@ static void serve_route(struct server *s, struct evhttp_request *request, const 
         refuse(s, request, 405, "E_INVALID", "this path has another method");
     } else if (!params) {
         refuse(s, request, 400, "E_INVALID",
-               is_post ? "the body is not a JSON object, not UTF-8, or holds a NUL" : bad_query);
+               is_post ? "the body is not a JSON object, not UTF-8, holds a NUL, or a `_base64` that is none"
+                       : bad_query);
     } else {
         struct ask *a = ask_new(route, params);
         memcpy(a->stars, stars, sizeof stars);

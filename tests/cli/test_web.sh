@@ -121,6 +121,20 @@ post 200 /api/queues/later/put '{"data":"k","id":"k1","key":"customer-7"}'
 post 200 /api/jobs/c1/change '{"cron":"@hourly"}'
 "$MUSTER" job c1 --json >"$tmp/out"
 grep -qF '"cron":"@hourly","zone":"Asia/Tokyo",' "$tmp/out" || fail "the schedule: $(cat "$tmp/out")"
+# A name that is not UTF-8 stands in a body as it does in an answer.
+"$MUSTER" enqueue $'\xff' one two >"$tmp/out"
+"$MUSTER" fail "$("$MUSTER" take --lease 1h $'\xff' | cut -f 1)" --group $'g\xfe' >"$tmp/out"
+post 200 /api/failed/replay '{"queue_base64":"/w==","group_base64":"Z/4="}'
+grep -qF '{"done":1,' "$tmp/answer" || fail "replay: $(cat "$tmp/answer")"
+process=$("$MUSTER" take --lease 1h $'\xff' | cut -f 1)
+post 200 /api/processes/cancel "{\"id_base64\":\"$(printf %s "$process" | base64 -w 0)\"}"
+post 200 /api/queues/later/put '{"data":"x","id":"named","tags_base64":["/w==","YQ=="]}'
+[[ $("$MUSTER" job named --json) == *'"tags_base64":["'@('/w==","YQ=='|'YQ==","/w==')'"]'* ]] || fail "$("$MUSTER" job named --json)"
+for body in '{"queue_base64":"/w=","all":true}' '{"queue_base64":"/w==x","all":true}' '{"queue_base64":"YQBi","all":true}' \
+    '{"queue_base64":7,"all":true}' '{"queue_base64":["/w==",{}],"all":true}' '{"queue":"a","queue_base64":"/w==","all":true}' '{"_base64":"YQ=="}'; do
+    post 400 /api/failed/replay "$body"
+done
+"$MUSTER" delete $'\xff' --yes >"$tmp/out" 2>&1 || fail "$(cat "$tmp/out")"
 post 404 /api/queues/later/put '{"data":"","after":["nobody"]}'
 grep -qF "there is no job 'nobody' for the job" "$tmp/answer" || fail "no word: $(cat "$tmp/answer")"
 post 200 /api/queues/later/put '{"data":"","after":["nobody"],"may_be_missing":true}'

@@ -40,6 +40,11 @@ def queues(browser):
     check(muster('config', '--queue', 'mail', 'max_running').strip() == '3', 'the setting')
     browser.open('/#/queues/mail/settings')
     browser.press('Change settings…')
+    browser.type('max_running', '4')
+    browser.press('Save')
+    browser.wait_no_dialog()
+    browser.wait_text('max_running\t4', 'main table')  # the list of them is that of now
+    browser.press('Change settings…')
     browser.wait(lambda: browser.find('box', 'take back'), 'the way back to the default').click()
     browser.press('Save')
     browser.wait_no_dialog()
@@ -211,6 +216,18 @@ def failures(browser):
     browser.wait_text('Nothing has failed', 'main')
 
 
+def under_a_dialog(browser):
+    """A question goes with the page that it was asked on."""
+    browser.open('/#/queues/mail')
+    browser.go('/#/queues/slow')
+    browser.press('Delete')
+    check('slow' in browser.dialog(), browser.dialog())
+    browser.driver.back()
+    browser.wait_no_dialog()
+    browser.wait_text('mail', 'main h1')
+    check(queue('slow'), 'nothing was deleted')
+
+
 def events(browser):
     browser.open('/#/events')
     browser.wait_text('Live', '#connection')
@@ -237,7 +254,7 @@ def live(browser):
 
 
 def test(browser):
-    for part in (queues, running, jobs, batches, failures, events, live):
+    for part in (queues, running, jobs, batches, failures, under_a_dialog, events, live):
         part(browser)
     foreign = browser.foreign()
     check(not foreign, 'requests left the host:', foreign)

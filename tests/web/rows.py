@@ -35,6 +35,21 @@ def rest_on_table(browser):
     browser.wait(lambda: browser.js('return document.querySelector("main tbody").matches(":hover")'), 'the mouse to rest there')
 
 
+def overview(browser):
+    """What needs somebody is named, and served is what a worker serves, whatever its name is."""
+    muster('enqueue', 'both', 'waits', 'fails')
+    muster('fail', muster('take', 'both', '--lease', '1h').split('\t')[0])
+    muster('enqueue', 'busy', 'keeps the hand of its worker')
+    browser.wait(lambda: any(row['running'] for row in rows('queues') if row.get('queue') == 'busy'), 'the hand to be busy')
+    muster('enqueue', b'odd\xff', 'one', 'two')
+    browser.open('/#/')
+    browser.wait_text('both: 1 waits', 'main')
+    check('both: 1 failed' in browser.text('main'), 'the queue is named twice:', browser.text('main .problems'))
+    browser.wait_text('odd\\xff', 'main table')
+    check('odd' not in browser.text('main .problems'), 'a worker serves it:', browser.text('main .problems'))
+    muster('drop', 'both', '--all')
+
+
 def pages(browser):
     """A full page after a full page is there as soon as it is told."""
     muster('enqueue', 'long', *(f'long {i:03}' for i in range(110)))
@@ -141,7 +156,7 @@ def late_answers(browser):
 
 
 def test(browser):
-    for part in (pages, one_for_another, of_this_moment, cut_pages, late_answers):
+    for part in (overview, pages, one_for_another, of_this_moment, cut_pages, late_answers):
         part(browser)
     browser.check_quiet()
 

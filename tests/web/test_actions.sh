@@ -7,6 +7,7 @@
 #  3. failures: replay or drop one, those selected, a group, all; nothing before it is confirmed
 #  4. each question says how many it concerns, and each answer how many it was; of what was done in part that and why
 #     an emptied field sets nothing; tags that the form cannot show stay; all is what the filter shows
+#     a question goes with its page; settings that were saved are shown
 #  5. events and changes that others make are seen without a reload
 set -eu
 # shellcheck source=tests/cli/lib.sh

@@ -7,6 +7,7 @@
 #  3. what a row opens is what stands there at this moment; a list goes on after that
 #  4. what comes behind a page that ended early is on the next one
 #  5. an answer for another page than the one that is wanted by then is not shown
+#  6. the overview names each queue that needs somebody in each line, and knows which are served, whatever their names are
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"
@@ -15,5 +16,7 @@ set -eu
 start_redis
 start worker "$MUSTER" work held --id holder -c 2 -- sleep 600
 wait_for says worker 'takes tasks'
+start odd "$MUSTER" work busy $'odd\xff' -- sleep 600
+wait_for says odd 'takes tasks'
 start_web
 browse rows.py "$url"

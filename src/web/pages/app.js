@@ -262,6 +262,8 @@ function notFound(view) {
 
 async function route() {
     current?.abort.abort();
+    for (const one of document.querySelectorAll('dialog[open]'))
+        one.close(); // it is about what was shown
     const abort = new AbortController(), { parts, query } = parse();
     const node = h('div', { class: `view view-${parts[0] || 'overview'}` });
     const view = { node, abort, signal: abort.signal, parts, query, title: '',

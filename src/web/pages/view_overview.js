@@ -7,7 +7,7 @@ import { History, TimeChart, chartGrid, fittingRange, mainCharts, rangeChoice, s
 import { h, replace, setText } from './dom.js';
 import { bytes, num, perSecond, plural, rate, roughly, short, span } from './format.js';
 import { icon } from './icons.js';
-import { changed, encOf, nameOrder, queueHref } from './names.js';
+import { changed, encOf, encsOf, nameOrder, queueHref } from './names.js';
 import { card, commandLine, heading, nameElement, showError } from './parts.js';
 import { Table } from './table.js';
 import { queueColumns } from './view_queues.js';
@@ -48,18 +48,18 @@ const waits = (n) => `${num(n)} ${n === 1 ? 'waits' : 'wait'}`;
 function problems(queues, workers) {
     const found = [];
     const add = (kind, text, href) => found.push({ kind, text, href });
-    const served = new Set(workers.filter((w) => w.alive).flatMap((w) => w.queues || []));
+    const served = new Set(workers.filter((w) => w.alive).flatMap((w) => encsOf(w, 'queues')));
     for (const worker of workers.filter((w) => !w.alive))
         add('bad', [h('strong', {}, worker.worker), ` is not heard since ${span(worker.heard_ms)}` +
             (worker.held ? ` and holds ${plural(worker.held, 'task')}` : '')], '#/workers');
     for (const row of queues) {
-        const enc = encOf(row, 'queue'), name = nameElement(enc);
+        const enc = encOf(row, 'queue'), name = () => nameElement(enc); // an element for each place
         if (row.paused && row.waiting > 0)
-            add('warn', [name, ` is paused, and ${waits(row.waiting)}`], queueHref(enc));
-        else if (row.waiting > 0 && !served.has(row.queue) && !row.running)
-            add('warn', [name, `: ${waits(row.waiting)}, and no worker serves it`], queueHref(enc));
+            add('warn', [name(), ` is paused, and ${waits(row.waiting)}`], queueHref(enc));
+        else if (row.waiting > 0 && !served.has(enc) && !row.running)
+            add('warn', [name(), `: ${waits(row.waiting)}, and no worker serves it`], queueHref(enc));
         if (row.failed > 0)
-            add('bad', [name, `: ${num(row.failed)} failed`], `#/failures?queue=${enc}`);
+            add('bad', [name(), `: ${num(row.failed)} failed`], `#/failures?queue=${enc}`);
     }
     return found.sort((a, b) => a.kind.localeCompare(b.kind));
 }

@@ -172,7 +172,6 @@ function statsTab(view, enc) {
 /* ---- settings ---- */
 
 function settingsTab(view, enc, state) {
-    const rows = state.row.settings || [];
     const table = new Table({ id: 'settings', caption: 'Settings that count for this queue', fixed: true,
         rowKey: (row) => row.name, columns: [
             { key: 'name', label: 'Setting', phone: 'title', get: (row) => row.name,
@@ -184,8 +183,11 @@ function settingsTab(view, enc, state) {
                 row.from === 'queue' ? 'accent' : 'plain') },
             { key: 'what', label: 'What it is', phone: 'wide', className: 'muted', get: (row) => row.what },
         ], empty: () => empty('The server tells no settings', null, `muster config --queue ${shown(enc)}`) });
-    table.setRows(rows);
-    table.order();
+    state.onReload = () => {
+        table.setRows(state.row.settings || []);
+        table.order();
+    };
+    state.onReload();
     return h('div', {}, table.node, may() && h('p', { class: 'pad' }, button('Change settings…', { icon: 'settings',
         onClick: async () => {
             if (await settingsDialog(enc))
@@ -262,6 +264,7 @@ export default async function queue(view) {
             past.merge(state.row.history);
             where.replaceChildren();
             show();
+            state.onReload?.();
         } catch (error) {
             showError(view, where, error, reload);
         }
