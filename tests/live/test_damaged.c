@@ -438,6 +438,37 @@ static void a_first_take_that_is_no_number_loses_nothing(void **state)
     }
 }
 
+/* Somebody is to look at what is held, and to give rounds: no other queue waits for that, and no caller is refused. */
+static void what_is_left_to_do_beside_a_damaged_key_holds_up_nobody(void **state)
+{
+    static const char *const keys[] = {"waiting:q", "held:q", "keyed:q"};
+    struct scene *s = *state;
+    assert_ok(script_does(s, SCRIPT_CONFIG, "q", "max_running_per_key", "1"));
+    put(s, "first", "key", "k");
+    put(s, "second", "key", "k");
+    for (size_t i = 0; i < N_OF(keys); i++) {
+        char lua[300];
+        snprintf(lua, sizeof lua,
+                 "call('HSET', P .. 'queue:q', 'due', 1, 'unhold', '', 'unfair', '-inf', 'fair', 1)\n"
+                 "call('ZADD', P .. 'due', 1, 'q', 2, 'other') call('ZADD', P .. 'delayed:other', 2, '00000000001:t')\n"
+                 "call('RENAME', P .. '%s', P .. 'away') call('SET', P .. '%s', 'x')",
+                 keys[i], keys[i]);
+        damage_plant(s, lua);
+        redisReply *reply = script_call(s, SCRIPT_PROMOTE, NULL);
+        assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
+        freeReplyObject(reply);
+        assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:other", s->prefix), i + 1);
+        raw_do(s->server->redis, "HSET %s:queue:q due 1", s->prefix);
+        assert_taken(s, "0", "");
+        assert_ok(script_does(s, SCRIPT_RESUME, "q"));
+        raw_do(s->server->redis, "RENAME %s:away %s:%s", s->prefix, s->prefix, keys[i]);
+        raw_do(s->server->redis, "HSET %s:queue:q due 1", s->prefix);
+        assert_taken(s, "0", "");
+        assert_int_equal(raw_int(s->server->redis, "HEXISTS %s:queue:q unhold", s->prefix), 0);
+        assert_int_equal(raw_int(s->server->redis, "HEXISTS %s:queue:q unfair", s->prefix), 0);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -456,6 +487,7 @@ int main(int argc, char **argv)
         live_test(a_record_with_a_ttl_that_cannot_be_is_put_right),
         live_test(what_is_cancelled_in_steps_stays_cancelled),
         live_test(a_first_take_that_is_no_number_loses_nothing),
+        live_test(what_is_left_to_do_beside_a_damaged_key_holds_up_nobody),
     };
     return scene_run(tests, argc, argv);
 }
