@@ -469,6 +469,26 @@ static void what_is_left_to_do_beside_a_damaged_key_holds_up_nobody(void **state
     }
 }
 
+static void a_number_of_bytes_that_is_none_drops_no_failure(void **state)
+{
+    static const char *const nonsense[] = {"1e400", "1152921504606846976", "0x7fffffff", "inf", "-5", "nan", "text"};
+    struct scene *s = *state;
+    char token[12];
+    assert_ok(script_does(s, SCRIPT_CONFIG, "q", "keep_failed_bytes", "1000000"));
+    for (size_t i = 0; i < N_OF(nonsense); i++) {
+        scene_enqueue(s, "q", "t");
+        assert_taken(s, "1", "t ");
+        token_of_task(s, ".lease", "q", "t", token);
+        if (i > 0)
+            raw_do(s->server->redis, "HSET %s:failures:q bytes %s", s->prefix, nonsense[i]);
+        assert_ok(script_does(s, SCRIPT_END, ".lease", "fail", "q", token, "g", "m"));
+        assert_int_equal(raw_int(s->server->redis, "ZCARD %s:failed:q", s->prefix), i + 1);
+        raw_do(s->server->redis, "HSET %s:failures:q bytes %s", s->prefix, nonsense[i]);
+        assert_int_equal(checked_repair(s).n_repaired, 1);
+        checked_assert_clean(s);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -488,6 +508,7 @@ int main(int argc, char **argv)
         live_test(what_is_cancelled_in_steps_stays_cancelled),
         live_test(a_first_take_that_is_no_number_loses_nothing),
         live_test(what_is_left_to_do_beside_a_damaged_key_holds_up_nobody),
+        live_test(a_number_of_bytes_that_is_none_drops_no_failure),
     };
     return scene_run(tests, argc, argv);
 }
