@@ -489,6 +489,53 @@ static void a_number_of_bytes_that_is_none_drops_no_failure(void **state)
     }
 }
 
+/* The time for which it may be silent is unknown, so it has none. */
+static void a_ttl_of_the_dead_that_is_none_stops_no_heartbeat(void **state)
+{
+    struct scene *s = *state;
+    struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1};
+    struct acting_worker dead = {.id = "dead", .queues = {"q"}, .hands = 1};
+    acting_start(&w, s);
+    acting_start(&dead, s);
+    acting_die(&dead);
+    raw_do(s->server->redis, "ZADD %s:registry 1 dead", s->prefix);
+    raw_do(s->server->redis, "HSET %s:worker:dead ttl text", s->prefix);
+    raw_do(s->server->redis, "ZREM %s:ttls dead", s->prefix);
+    assert_ok(acting_heartbeat(&w));
+    assert_ok(script_does(s, SCRIPT_SWEEP, "dead", "0"));
+    acting_forget(&w);
+}
+
+/* As long as a token, and none. */
+static void a_place_that_is_none_is_not_taken_for_that_of_a_cancelled_job(void **state)
+{
+    struct scene *s = *state;
+    put(s, "first", "data", "d");
+    put(s, "after", "after", "first");
+    damage_plant(s, "call('HSET', P .. 'job:after', 'place', 'not a token')\n"
+                    "call('ZADD', P .. 'freed:cold', 5, 'nobody') call('ZADD', P .. 'ended', '9e15', 'cold')");
+    assert_ok(script_does(s, SCRIPT_CHANGE, "after", "priority", "3"));
+    assert_state(s, "after", "depends");
+    assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "1", "first"), 0, 2, 0, 0);
+    assert_int_equal(jobs_left(s), 0);
+}
+
+static void a_place_among_the_idle_that_is_none_refuses_no_task(void **state)
+{
+    static const char *const places[] = {"-inf", "-5", "1e300", "inf"};
+    struct scene *s = *state;
+    struct acting_worker w = {.id = "w", .queues = {"q", "o"}, .hands = 9, .hears = true};
+    acting_start(&w, s);
+    scene_enqueue(s, "o", "busy");
+    acting_take(&w);
+    for (size_t i = 0; i < N_OF(places); i++) {
+        raw_do(s->server->redis, "ZADD %s:idle:q %s w", s->prefix, places[i]);
+        scene_enqueue(s, "q", "t");
+        assert_int_equal(raw_int(s->server->redis, "HLEN %s:processing:w:q", s->prefix), i + 1);
+    }
+    acting_forget(&w);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -509,6 +556,9 @@ int main(int argc, char **argv)
         live_test(a_first_take_that_is_no_number_loses_nothing),
         live_test(what_is_left_to_do_beside_a_damaged_key_holds_up_nobody),
         live_test(a_number_of_bytes_that_is_none_drops_no_failure),
+        live_test(a_ttl_of_the_dead_that_is_none_stops_no_heartbeat),
+        live_test(a_place_that_is_none_is_not_taken_for_that_of_a_cancelled_job),
+        live_test(a_place_among_the_idle_that_is_none_refuses_no_task),
     };
     return scene_run(tests, argc, argv);
 }

@@ -179,6 +179,8 @@ const struct script_row script_rows[] = {
      .prepare = script_world_return},
     {CALL("fail beside what has come back", END, ".lease", "fail", "q", LEASED, "g", "m"),
      .prepare = script_world_return},
+    {CALL("upgrade when all workers are dead", UPGRADE_BEGIN, "5", FORMAT_UPGRADING, "1", "2", FORMAT_VERSION),
+     .adds = true, .prepare = script_world_die},
     {CALL("promote what has come back", PROMOTE, NULL), .prepare = script_world_return},
 };
 const size_t n_script_rows = N_OF(script_rows);

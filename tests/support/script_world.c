@@ -208,6 +208,11 @@ void script_world_stop_halfway(struct script_world *world)
           "");
 }
 
+void script_world_die(struct script_world *world)
+{
+    plant(world, "return redis.call('DEL', KEYS[1] .. 'alive:w', KEYS[1] .. 'alive:dead')", "");
+}
+
 void script_world_return(struct script_world *world)
 {
     plant(world,
