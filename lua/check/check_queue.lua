@@ -184,8 +184,12 @@ local function is_long_and_right()
   local flat = redis.call('HGETALL', P .. 'failures:' .. queue)
   local bytes = 0
   for i = 1, #flat, 2 do
-    bytes = flat[i] == 'bytes' and tonumber(flat[i + 1]) or bytes
-    named = named + (string.sub(flat[i], 1, 2) == 'g:' and tonumber(flat[i + 1]) or 0)
+    local n = whole(flat[i + 1])
+    if not n then
+      return false
+    end
+    bytes = flat[i] == 'bytes' and n or bytes
+    named = named + (string.sub(flat[i], 1, 2) == 'g:' and n or 0)
   end
   return (entries > READ_MAX or bytes > READ_BYTES_MAX) and named == entries
 end

@@ -45,7 +45,7 @@ end
 
 -- A job that came back waits, though its record does not say so yet.
 if job.state == 'running' and Jobs.are_sound(P, job.queue) and redis.call('EXISTS', P .. 'returned:' .. job.queue) == 1
-then
+  and Jobs.can_take_away(P, job) and Jobs.can_depend(P, id, {}) then
   redis.call('HSET', P .. 'job:' .. id, 'queue', job.queue) -- needs memory: a full Redis refuses the whole call here
   if Jobs.leave_home(P, job) then
     Jobs.give_back(P, job, 'given-back')

@@ -8,7 +8,7 @@
   Returns {0, "move"} if keys are to be moved, also if this was said before; {0, "done"} if it was one of the n layouts,
   and is the new one now; {0, "none"} if the namespace has the layout to be reached, or none: there is nothing to do.
   {E_STATE, number, worker...} if so many workers are alive, the first ten of which are named; {E_FORMAT, layout} for
-  any other layout; {E_REDIS, key} if P:format has a wrong type: nothing was changed.
+  any other layout; {E_REDIS, key} if P:format or P:token has a wrong type: nothing was changed.
   Writes P:format, P:token, and the epochs of the records: the workers are dead, and if one comes back after all, its
   life is over. What they hold stays as it is, for a sweep or a new start; only what was to move between them no longer
   does: P:moves goes, and what records and queues say of it. Publishes nothing. O(registered workers, their queues).
@@ -50,6 +50,9 @@ end
 answer[2] = n_alive
 if n_alive > 0 then
   return answer
+end
+if not try('STRLEN', P .. 'token') then
+  return {E_REDIS, P .. 'token'}
 end
 local is_alike = is_named(format, 4, first_to_move - 1)
 redis.call('SET', P .. 'format', is_alike and new or meanwhile)

@@ -35,7 +35,7 @@ local function sort_dependents(key, id)
   end
   local members, scored = jobs_left > 0 and redis.call('SRANDMEMBER', key, jobs_left) or {}, {}
   for _, job in ipairs(members) do
-    scored[#scored + 1] = token_number(try('HGET', P .. 'job:' .. job, 'place') or '') or 0
+    scored[#scored + 1] = token_number(try('HGET', P .. 'job:' .. job, 'place') or '')
     scored[#scored + 1] = job
   end
   jobs_left = jobs_left - #members

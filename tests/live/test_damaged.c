@@ -438,6 +438,104 @@ static void a_first_take_that_is_no_number_loses_nothing(void **state)
     }
 }
 
+/* Somebody is to look at what is held, and to give rounds: no other queue waits for that, and no caller is refused. */
+static void what_is_left_to_do_beside_a_damaged_key_holds_up_nobody(void **state)
+{
+    static const char *const keys[] = {"waiting:q", "held:q", "keyed:q"};
+    struct scene *s = *state;
+    assert_ok(script_does(s, SCRIPT_CONFIG, "q", "max_running_per_key", "1"));
+    put(s, "first", "key", "k");
+    put(s, "second", "key", "k");
+    for (size_t i = 0; i < N_OF(keys); i++) {
+        char lua[300];
+        snprintf(lua, sizeof lua,
+                 "call('HSET', P .. 'queue:q', 'due', 1, 'unhold', '', 'unfair', '-inf', 'fair', 1)\n"
+                 "call('ZADD', P .. 'due', 1, 'q', 2, 'other') call('ZADD', P .. 'delayed:other', 2, '00000000001:t')\n"
+                 "call('RENAME', P .. '%s', P .. 'away') call('SET', P .. '%s', 'x')",
+                 keys[i], keys[i]);
+        damage_plant(s, lua);
+        redisReply *reply = script_call(s, SCRIPT_PROMOTE, NULL);
+        assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
+        freeReplyObject(reply);
+        assert_int_equal(raw_int(s->server->redis, "LLEN %s:queues:other", s->prefix), i + 1);
+        raw_do(s->server->redis, "HSET %s:queue:q due 1", s->prefix);
+        assert_taken(s, "0", "");
+        assert_ok(script_does(s, SCRIPT_RESUME, "q"));
+        raw_do(s->server->redis, "RENAME %s:away %s:%s", s->prefix, s->prefix, keys[i]);
+        raw_do(s->server->redis, "HSET %s:queue:q due 1", s->prefix);
+        assert_taken(s, "0", "");
+        assert_int_equal(raw_int(s->server->redis, "HEXISTS %s:queue:q unhold", s->prefix), 0);
+        assert_int_equal(raw_int(s->server->redis, "HEXISTS %s:queue:q unfair", s->prefix), 0);
+    }
+}
+
+static void a_number_of_bytes_that_is_none_drops_no_failure(void **state)
+{
+    static const char *const nonsense[] = {"1e400", "1152921504606846976", "0x7fffffff", "inf", "-5", "nan", "text"};
+    struct scene *s = *state;
+    char token[12];
+    assert_ok(script_does(s, SCRIPT_CONFIG, "q", "keep_failed_bytes", "1000000"));
+    for (size_t i = 0; i < N_OF(nonsense); i++) {
+        scene_enqueue(s, "q", "t");
+        assert_taken(s, "1", "t ");
+        token_of_task(s, ".lease", "q", "t", token);
+        if (i > 0)
+            raw_do(s->server->redis, "HSET %s:failures:q bytes %s", s->prefix, nonsense[i]);
+        assert_ok(script_does(s, SCRIPT_END, ".lease", "fail", "q", token, "g", "m"));
+        assert_int_equal(raw_int(s->server->redis, "ZCARD %s:failed:q", s->prefix), i + 1);
+        raw_do(s->server->redis, "HSET %s:failures:q bytes %s", s->prefix, nonsense[i]);
+        assert_int_equal(checked_repair(s).n_repaired, 1);
+        checked_assert_clean(s);
+    }
+}
+
+/* The time for which it may be silent is unknown, so it has none. */
+static void a_ttl_of_the_dead_that_is_none_stops_no_heartbeat(void **state)
+{
+    struct scene *s = *state;
+    struct acting_worker w = {.id = "w", .queues = {"q"}, .hands = 1};
+    struct acting_worker dead = {.id = "dead", .queues = {"q"}, .hands = 1};
+    acting_start(&w, s);
+    acting_start(&dead, s);
+    acting_die(&dead);
+    raw_do(s->server->redis, "ZADD %s:registry 1 dead", s->prefix);
+    raw_do(s->server->redis, "HSET %s:worker:dead ttl text", s->prefix);
+    raw_do(s->server->redis, "ZREM %s:ttls dead", s->prefix);
+    assert_ok(acting_heartbeat(&w));
+    assert_ok(script_does(s, SCRIPT_SWEEP, "dead", "0"));
+    acting_forget(&w);
+}
+
+/* As long as a token, and none. */
+static void a_place_that_is_none_is_not_taken_for_that_of_a_cancelled_job(void **state)
+{
+    struct scene *s = *state;
+    put(s, "first", "data", "d");
+    put(s, "after", "after", "first");
+    damage_plant(s, "call('HSET', P .. 'job:after', 'place', 'not a token')\n"
+                    "call('ZADD', P .. 'freed:cold', 5, 'nobody') call('ZADD', P .. 'ended', '9e15', 'cold')");
+    assert_ok(script_does(s, SCRIPT_CHANGE, "after", "priority", "3"));
+    assert_state(s, "after", "depends");
+    assert_answer(script_call(s, SCRIPT_CANCEL_JOBS, "1", "first"), 0, 2, 0, 0);
+    assert_int_equal(jobs_left(s), 0);
+}
+
+static void a_place_among_the_idle_that_is_none_refuses_no_task(void **state)
+{
+    static const char *const places[] = {"-inf", "-5", "1e300", "inf"};
+    struct scene *s = *state;
+    struct acting_worker w = {.id = "w", .queues = {"q", "o"}, .hands = 9, .hears = true};
+    acting_start(&w, s);
+    scene_enqueue(s, "o", "busy");
+    acting_take(&w);
+    for (size_t i = 0; i < N_OF(places); i++) {
+        raw_do(s->server->redis, "ZADD %s:idle:q %s w", s->prefix, places[i]);
+        scene_enqueue(s, "q", "t");
+        assert_int_equal(raw_int(s->server->redis, "HLEN %s:processing:w:q", s->prefix), i + 1);
+    }
+    acting_forget(&w);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -456,6 +554,11 @@ int main(int argc, char **argv)
         live_test(a_record_with_a_ttl_that_cannot_be_is_put_right),
         live_test(what_is_cancelled_in_steps_stays_cancelled),
         live_test(a_first_take_that_is_no_number_loses_nothing),
+        live_test(what_is_left_to_do_beside_a_damaged_key_holds_up_nobody),
+        live_test(a_number_of_bytes_that_is_none_drops_no_failure),
+        live_test(a_ttl_of_the_dead_that_is_none_stops_no_heartbeat),
+        live_test(a_place_that_is_none_is_not_taken_for_that_of_a_cancelled_job),
+        live_test(a_place_among_the_idle_that_is_none_refuses_no_task),
     };
     return scene_run(tests, argc, argv);
 }

@@ -10,7 +10,7 @@
 
 static const char *const types[] = {"string", "list", "set", "zset", "hash", "stream"};
 static const char *const nonsense[] = {
-    NULL, "", "text", "-5", "1e400", "1152921504606846976", " 0", "1.5", "nan", "9223372036854775807"};
+    NULL, "", "text", "-5", "1e400", "1152921504606846976", " 0", "1.5", "nan", "9223372036854775807", "not a token"};
 
 /* ---- which damages there are ---- */
 

@@ -168,6 +168,20 @@ const struct script_row script_rows[] = {
     {CALL("check the counter of tokens", CHECK_TOKEN, "1", "1")},
     {CALL("check a worker", CHECK_WORKER, "1", "w", "1"), .vanish = 1},
     {CALL("check a dead worker", CHECK_WORKER, "1", "dead", "1")},
+    {CALL("promote what is half done", PROMOTE, NULL), .vanish = 4, .prepare = script_world_stop_halfway},
+    {CALL("take beside what is half done", TAKE, "q", "1", "3600000", "0", ""), .vanish = 4,
+     .prepare = script_world_stop_halfway},
+    {CALL("put what has come back", PUT, "q", "", "new", "data", "d", "", "leased", "replace", "1"), .adds = true,
+     .prepare = script_world_return},
+    {CALL("change what has come back", CHANGE, "leased", "priority", "3"), .adds = true,
+     .prepare = script_world_return},
+    {CALL("cancel what has come back", CANCEL_JOBS, "1", "held", "waiting", "leased"), .vanish = 5,
+     .prepare = script_world_return},
+    {CALL("fail beside what has come back", END, ".lease", "fail", "q", LEASED, "g", "m"),
+     .prepare = script_world_return},
+    {CALL("upgrade when all workers are dead", UPGRADE_BEGIN, "5", FORMAT_UPGRADING, "1", "2", FORMAT_VERSION),
+     .adds = true, .prepare = script_world_die},
+    {CALL("promote what has come back", PROMOTE, NULL), .prepare = script_world_return},
 };
 const size_t n_script_rows = N_OF(script_rows);
 

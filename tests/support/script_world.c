@@ -190,6 +190,40 @@ void script_world_share(struct script_world *world)
     raw_do(world->s->server->redis, "HSET %s:worker:w o:q 0", world->s->prefix);
 }
 
+static void plant(const struct script_world *world, const char *lua, const char *arg)
+{
+    raw_do(world->s->server->redis, "EVAL %s 1 %s: %s", lua, world->s->prefix, arg);
+}
+
+void script_world_stop_halfway(struct script_world *world)
+{
+    plant(world,
+          "local P, call = KEYS[1], redis.call\n"
+          "call('HSET', P .. 'batch:batch', 'cancel', 1, 'from', '-inf') call('ZADD', P .. 'ended', 1, 'kbatch')\n"
+          "call('RENAME', P .. 'dependents:held', P .. 'freed:gheld') call('ZADD', P .. 'ended', 2, 'gheld')\n"
+          "call('RENAME', P .. 'followers:held', P .. 'freed:eheld') call('ZADD', P .. 'ended', 3, 'eheld')\n"
+          "call('ZADD', P .. 'freed:cold', tonumber(call('HGET', P .. 'job:after', 'place'), 32), 'after')\n"
+          "call('ZADD', P .. 'ended', 4, 'cold')\n"
+          "call('HSET', P .. 'queue:q', 'unhold', '', 'unfair', '-inf')",
+          "");
+}
+
+void script_world_die(struct script_world *world)
+{
+    plant(world, "return redis.call('DEL', KEYS[1] .. 'alive:w', KEYS[1] .. 'alive:dead')", "");
+}
+
+void script_world_return(struct script_world *world)
+{
+    plant(world,
+          "local P, call, field = KEYS[1], redis.call, 'j' .. ARGV[1]\n"
+          "call('HDEL', P .. 'processing:.lease:q', field) call('ZREM', P .. 'leases:q', field)\n"
+          "call('HINCRBY', P .. 'queue:q', 'running', -1) call('HSET', P .. 'queue:q', 'returned', '1')\n"
+          "call('HSET', P .. 'home:00000000001:q', field, 'leased')\n"
+          "call('ZADD', P .. 'returned:q', -tonumber(ARGV[1], 32), field .. ':00000000001')",
+          world->leased_job);
+}
+
 /* ---- keeping it ---- */
 
 const char script_world_lua_copy[] = "local function copy_all(from, to)\n"

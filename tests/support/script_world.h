@@ -37,6 +37,13 @@ void script_world_grow_old(struct script_world *world);
 void script_world_serve(struct script_world *world);
 /* The queue q shares evenly, and another worker lacks something. */
 void script_world_share(struct script_world *world);
+/* What scripts do in steps is half done: "batch" is being cancelled, jobs are let go and cancelled, and somebody is to
+ * look at what is held and at what has no round. */
+void script_world_stop_halfway(struct script_world *world);
+/* All workers are dead. */
+void script_world_die(struct script_world *world);
+/* The job "leased" has come back, and is in a home. */
+void script_world_return(struct script_world *world);
 
 /* Keeps it as it is now; restore brings all keys back to that, with their times to live. */
 void script_world_keep(struct script_world *world);

@@ -8,8 +8,9 @@
 local TOKEN_LEN = 11
 local JOB_BYTE = 106 -- 'j': before a token it says that a job is meant
 
+-- 0 for what is no token.
 local function token_number(text)
-  return tonumber(text, 32)
+  return tonumber(text, 32) or 0
 end
 
 local function token_text(number)

@@ -112,7 +112,7 @@ function Batches.go_on(P, member)
   if batch and kind == 'b' then
     Batches.put_owed(P, batch)
   elseif batch and batch.from then
-    local found = Batches.next_to_cancel(P, batch)
+    local found = Batches.are_sound(P, batch.id) and Batches.next_to_cancel(P, batch)
     if found then
       Batches.cancel_some(P, batch, found)
     end

@@ -91,20 +91,29 @@ function Jobs.read_or_fail(P, queue, id, token, worker, kind)
   return job
 end
 
--- Have the keys of a running job's holder the right types?
+-- Of a running job that came back and is not at its place yet: its member among what came back.
+local function member_at_home(P, job)
+  local is_running = job.state == 'running' and #(job.token or '') == TOKEN_LEN
+  return is_running and has_type('ZCARD', P .. 'returned:' .. job.queue)
+    and returned_member(P, job.queue, 'j' .. job.token)
+end
+
+-- Have the keys of a running job's holder, or of its home, the right types?
 function Jobs.can_take_away(P, job)
-  local worker = job.worker
+  local worker, member = job.worker, member_at_home(P, job)
+  local home = member and select(2, parse_returned(member))
+  if home and not (can_return(P, job.queue) and has_type('HLEN', home_key(P, home, job.queue))) then
+    return false
+  end
   return job.state ~= 'running' or not worker or (try('HLEN', P .. 'processing:' .. worker .. ':' .. job.queue)
     and try('HLEN', P .. 'notes:' .. worker) and try('ZCARD', P .. 'leases:' .. job.queue) and can_mark(P, worker)
     and can_return(P, job.queue))
 end
 
 -- If a running job came back and is not at its place yet, it is no longer among what came back, and the caller brings
--- it to a place. Was it there?
+-- it to a place. The caller has asked can_take_away(). Was it there?
 function Jobs.leave_home(P, job)
-  local queue, is_running = job.queue, job.state == 'running' and #(job.token or '') == TOKEN_LEN
-  local may_be = is_running and has_type('ZCARD', P .. 'returned:' .. queue)
-  local member = may_be and returned_member(P, queue, 'j' .. job.token)
+  local queue, member = job.queue, member_at_home(P, job)
   if not member then
     return false
   end

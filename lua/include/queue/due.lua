@@ -190,7 +190,9 @@ local function move_due(P, queue, now)
     next_due = math.min(next_due, at_ms)
   end
   local to_do = redis.call('HMGET', P .. 'queue:' .. queue, 'unhold', 'unfair')
-  if (to_do[1] and Jobs.keys.go_on(P, queue)) or (to_do[2] and Jobs.keys.give_rounds(P, queue)) then
+  if (to_do[1] or to_do[2]) and not Jobs.are_sound(P, queue) then -- mostly can_move_due() has asked
+    next_due = math.min(next_due, now + Settled.pause_ms)
+  elseif (to_do[1] and Jobs.keys.go_on(P, queue)) or (to_do[2] and Jobs.keys.give_rounds(P, queue)) then
     next_due = now
   end
   if Due.silence and Due.silence.is_new then

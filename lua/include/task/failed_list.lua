@@ -97,7 +97,7 @@ local function bound_exceeded(P, queue, now)
   elseif found[1] > 0 and count > found[1] then
     return FAILED_BOUNDS[1]
   elseif found[2] > 0 and count > 1
-      and (tonumber(redis.call('HGET', P .. 'failures:' .. queue, 'bytes') or nil) or 0) > found[2] then
+      and (whole(redis.call('HGET', P .. 'failures:' .. queue, 'bytes')) or 0) > found[2] then
     return FAILED_BOUNDS[2]
   elseif found[3] > 0
       and redis.call('ZCOUNT', key, '-inf', string.format('%.0f', (now - found[3]) * 1000)) > 0 then

@@ -70,7 +70,7 @@ local function in_grace(P, now, ended, worker)
     return true -- nobody knows whether there was a silence: then nobody loses its tasks
   end
   local silence_ended, length = tonumber(beat[1] or nil), tonumber(beat[2] or nil)
-  ttl = math.min(ttl, TTL_MOST)
+  ttl = math.min(ttl or 0, TTL_MOST)
   if not (silence_ended and length and silence_ended <= now and now - silence_ended < ttl) then
     return false
   end
