@@ -123,6 +123,20 @@ static void an_ended_life_is_gone(void **state)
     assert_int_equal(call(s, SCRIPT_READBACK, second, 9, ""), 0);
 }
 
+/* It may be anything, by hand. The worker does not count up to it. */
+static void a_worker_goes_beyond_the_number_that_is_known(void **state)
+{
+    struct scene *s = *state;
+    live_worker_idle(s, &(struct worker_spec){.id = "w", .ttl_ms = 60000, .queues = {{"q", 0}}});
+    raw_do(s->server->redis, "HSET %s:worker:w conn 1000000000", s->prefix);
+    raw_do(s->server->redis, "CLIENT KILL TYPE normal SKIPME yes");
+    scene_await_events(s, MUSTER_EVENT_UP, "w", 1);
+    raw_await(s->server->redis, s->base, 1000000001, "HGET %s:worker:w conn", s->prefix);
+    raw_do(s->server->redis, "LPUSH %s:queues:q task", s->prefix);
+    raw_do(s->server->redis, "PUBLISH %s_q_work 1", s->prefix);
+    scene_await_starts(s, 1);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +144,7 @@ int main(int argc, char **argv)
         live_test(a_read_back_goes_up_and_never_down),
         live_test(a_start_sent_twice_is_one_life),
         live_test(an_ended_life_is_gone),
+        live_test(a_worker_goes_beyond_the_number_that_is_known),
     };
     return scene_run(tests, argc, argv);
 }

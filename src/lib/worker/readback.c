@@ -163,6 +163,17 @@ static void apply(struct muster_worker *w, const struct redisReply *reply, const
         registration_end(w);
 }
 
+/* A later connection is known. Where the number says nothing, a server that always refuses is not asked in a tight loop. */
+static void go_beyond(struct muster_worker *w, uint64_t known)
+{
+    const bool is_later = known > w->caller.conn;
+    w->caller.conn = (is_later ? known : w->caller.conn) + 1;
+    if (is_later)
+        readback_ask(w);
+    else
+        heartbeat_retry(w);
+}
+
 struct asked {
     struct muster_worker *worker;
     struct life life;
@@ -188,8 +199,7 @@ static void on_answer(const struct redisReply *reply, void *arg)
     if (err == MUSTER_E_GONE) {
         registration_gone(w);
     } else if (err == MUSTER_E_STATE) {
-        w->caller.conn++; /* a later connection is known: go beyond it */
-        readback_ask(w);
+        go_beyond(w, reply_count(reply_at(reply, 1)));
     } else if (again) {
         readback_ask(w); /* asked for since, maybe under a new connection number: only that answer counts */
     } else if (err == MUSTER_OK) {
