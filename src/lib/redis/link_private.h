@@ -77,6 +77,7 @@ struct link {
     size_t ending;        /* subscriptions that were ended here, and not there yet */
     bool keeps_channels;  /* this user may not end subscriptions: nobody tries it again */
     int64_t last_sign_ms; /* of life; also when waiting began */
+    bool is_late;         /* one since the last reply has come later than is usual */
     unsigned marks;       /* the wire's, at that time */
 
     /* The wire on the loop. */
@@ -136,8 +137,7 @@ void link_enter(struct link *l, enum link_state state);
 void link_begin_waiting(struct link *l);
 /* Call this whenever something may have been read. */
 void link_note_sign(struct link *l);
-/* Call this with each reply, before its sign is noted, and with how many bytes its request had: the line may be slow no
- * more. */
+/* Call this with each reply, and with how many bytes its request had: the line may be slow no more. */
 void link_note_reply(struct link *l, size_t request);
 
 /* ---- link_io.c ---- */

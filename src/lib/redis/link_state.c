@@ -64,8 +64,10 @@ static int patience_ms(const struct link *l)
 /* How many places there are may have come out meanwhile. */
 void link_begin_waiting(struct link *l)
 {
-    if (!is_waiting(l))
+    if (!is_waiting(l)) {
         l->last_sign_ms = clock_ms();
+        l->is_late = false;
+    }
     if (l->state != LINK_UP || !evtimer_pending(l->watch, NULL))
         timer_after_ms(l->watch, patience_ms(l));
 }
@@ -74,8 +76,10 @@ void link_note_sign(struct link *l)
 {
     if (wire_marks(l->wire) == l->marks)
         return;
+    const int64_t now_ms = clock_ms();
     l->marks = wire_marks(l->wire);
-    l->last_sign_ms = clock_ms();
+    l->is_late |= now_ms - l->last_sign_ms >= patience_ms(l);
+    l->last_sign_ms = now_ms;
 }
 
 /* From here on requests take long over a line on which a worker can barely live. */
@@ -124,8 +128,10 @@ static void note_slow(struct link *l)
 void link_note_reply(struct link *l, size_t request)
 {
     const bool is_as_large = request >= l->slow_request || wire_progress(l->wire)->replied >= l->slow_answer;
-    if (is_as_large && clock_ms() - l->last_sign_ms < patience_ms(l))
+    link_note_sign(l);
+    if (is_as_large && !l->is_late)
         l->n_slow = 0;
+    l->is_late = false;
 }
 
 static void break_for_silence(struct link *l, int64_t most_ms)
