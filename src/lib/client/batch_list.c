@@ -197,8 +197,8 @@ static int list_page(struct muster_client *c, const char *const *ids, size_t n, 
         int read = read_row(c, ids[i], page_read_parts, l->fn, l->arg, &l->stop);
         if (read == MUSTER_E_REDIS)
             log_line(MUSTER_LOG_WARN, "the record of the batch '%s' cannot be read", ids[i]);
-        else if (read != MUSTER_E_NOT_FOUND && err == MUSTER_OK)
-            err = read;
+        else if (read != MUSTER_E_NOT_FOUND)
+            err = redis_first_error(c->redis, err, read);
     }
     *stop = l->stop;
     return err;

@@ -156,8 +156,7 @@ static void read_down_to(struct muster_client *c, size_t *in_flight, size_t left
             *waiting = reply_count(reply);
         redis_reply_free(reply);
         (*in_flight)--;
-        if (*err == MUSTER_OK)
-            *err = read;
+        *err = redis_first_error(c->redis, *err, read);
     }
 }
 
@@ -277,7 +276,7 @@ static int push_plainly(struct muster_client *c, const struct request *r, uint64
             err = read;
         read = redis_is_unanswered(read) ? read : MUSTER_OK;
     }
-    if (err == MUSTER_OK) /* the task is in the queue */
+    if (read != err) /* the task is in the queue, or was refused */
         redis_pass_over(c->redis, read);
     const struct redisReply *settings = parts[PLAIN_SETTINGS];
     *is_done = reply_kind(reply_at(settings, 0)) == REPLY_TEXT && reply_kind(reply_at(settings, 1)) == REPLY_NIL &&

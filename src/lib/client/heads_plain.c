@@ -221,7 +221,7 @@ static int read_all(struct muster_client *c, const struct job *jobs, size_t n, b
     int err = MUSTER_OK;
     for (size_t i = 0; i < n; i++) {
         int read = is_meant(&jobs[i]) ? page_read_parts(c, jobs[i].id, &parts[i * n_parts], n_parts) : MUSTER_OK;
-        err = err == MUSTER_OK ? read : err;
+        err = redis_first_error(c->redis, err, read);
     }
     return err;
 }

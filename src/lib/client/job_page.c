@@ -228,7 +228,7 @@ static int read_states(struct muster_client *c, struct job_page_row *row)
         if (row->blocked_by && reply_is(state, muster_job_state_name(MUSTER_JOB_FAILED)))
             row->blocked_by[job->n_blocked_by++] = awaited(row, i);
         redis_reply_free(state);
-        err = err == MUSTER_OK ? read : err;
+        err = redis_first_error(c->redis, err, read);
     }
     job->blocked_by = row->blocked_by;
     return err;

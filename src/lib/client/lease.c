@@ -96,7 +96,7 @@ static int give_leased(struct muster_client *c, struct taking *t, const struct r
     t->has_given |= n > 0;
     for (size_t i = 0; i < n && !*stop && (one == MUSTER_OK || one == MUSTER_E_NOMEM); i++) {
         one = give_any(c, t, reply, leased, i, stop);
-        err = err == MUSTER_OK ? one : err;
+        err = redis_first_error(c->redis, err, one);
     }
     return err;
 }

@@ -49,7 +49,7 @@ static int read_sizes(struct muster_client *c, struct look *l)
         err = client_append(c, (const char *const[]){"ZCOUNT", waiting, "0", "+inf", NULL});
     for (int i = 0; i < N_PARTS && !redis_is_unanswered(err); i++) {
         int read = redis_read(c->redis, &parts[i]);
-        err = err == MUSTER_OK ? read : err;
+        err = redis_first_error(c->redis, err, read);
     }
     for (int i = 0; i < N_PARTS; i++) {
         l->sizes[i] = reply_count(parts[i]);

@@ -30,11 +30,6 @@ enum setting {
 #undef SETTING
 };
 
-static int first_error(int err, int other)
-{
-    return err == MUSTER_OK ? other : err;
-}
-
 /* ---- what tells that something has come or gone ---- */
 
 static int append_time(struct muster_client *c)
@@ -73,8 +68,8 @@ static int ask_first(struct muster_client *c, struct queue_row *rows, size_t n, 
         return err;
     err = read_time(c, &began_ms);
     for (size_t i = 0; i < n; i++)
-        err = first_error(err, read(c, rows[i].name, rows[i].first, QUEUE_ROW_FIRST));
-    err = first_error(err, read_time(c, &ended_ms));
+        err = redis_first_error(c->redis, err, read(c, rows[i].name, rows[i].first, QUEUE_ROW_FIRST));
+    err = redis_first_error(c->redis, err, read_time(c, &ended_ms));
     for (size_t i = 0; i < n; i++)
         rows[i].look = (struct ages_look){.began_ms = began_ms, .ended_ms = ended_ms};
     return err;
@@ -177,11 +172,11 @@ static int ask_rest(struct muster_client *c, struct queue_row *rows, size_t n, p
         struct queue_row *r = &rows[i];
         if (r->is_known)
             continue;
-        err = first_error(err, read(c, r->name, r->rest, QUEUE_ROW_REST));
+        err = redis_first_error(c->redis, err, read(c, r->name, r->rest, QUEUE_ROW_REST));
         if (has_jobs(r))
-            err = first_error(err, read(c, r->name, r->jobs, 2));
+            err = redis_first_error(c->redis, err, read(c, r->name, r->jobs, 2));
         if (has_returned(r))
-            err = first_error(err, read(c, r->name, &r->returned, 1));
+            err = redis_first_error(c->redis, err, read(c, r->name, &r->returned, 1));
     }
     return err;
 }

@@ -123,7 +123,7 @@ static int read_holds(struct muster_client *c, const char *id, struct worker_sha
         int read = page_read_parts(c, id, &reply, 1);
         shares->at[i].holds = reply_count(reply);
         redis_reply_free(reply);
-        err = err == MUSTER_OK ? read : err;
+        err = redis_first_error(c->redis, err, read);
     }
     return err;
 }

@@ -44,6 +44,8 @@ bool redis_take_interrupt_back(struct redis *r);
 /* Call this with an error that is passed over, because the call has what it wanted: an interrupt is for the next one,
  * then. */
 void redis_pass_over(struct redis *r, int err);
+/* Of the errors of a call, in their order, the first one counts; an interrupt behind it is for the next call. */
+int redis_first_error(struct redis *r, int err, int later);
 /* Wait so long, or until an interrupt. */
 void redis_sleep(struct redis *r, int ms);
 /* Connect now, if it is not connected. */

@@ -20,6 +20,14 @@ void redis_pass_over(struct redis *r, int err)
         redis_interrupt(r);
 }
 
+int redis_first_error(struct redis *r, int err, int later)
+{
+    if (err == MUSTER_OK)
+        return later;
+    redis_pass_over(r, later);
+    return err;
+}
+
 int redis_check_interrupt(struct redis *r)
 {
     if (!interrupt_take(r->interrupt))
