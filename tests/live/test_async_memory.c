@@ -264,6 +264,42 @@ static void one_at_most_is_left_whichever_allocation_fails(void **state)
     assert_true(n > 3); /* one for each record */
 }
 
+static bool has_no_copies;
+
+char *__real_strdup(const char *text);
+char *__wrap_strdup(const char *text);
+
+char *__wrap_strdup(const char *text)
+{
+    return has_no_copies ? NULL : __real_strdup(text);
+}
+
+static int put_and_lack_memory(void *arg)
+{
+    job_put(arg, "q", JOB_SPEC(.id = "j"));
+    has_no_copies = true;
+    return 0;
+}
+
+static int never_hear(const struct muster_job_event *event, void *arg)
+{
+    (void)event, (void)arg;
+    fail_msg("heard, without memory");
+    return 0;
+}
+
+/* It does not go on, as if nothing had been missed. */
+static void a_blocking_listener_without_memory_ends(void **state)
+{
+    struct scene *s = *state;
+    struct muster_client *c = scene_client(s);
+    const int err = muster_job_listen(c, NULL, SOON_MS, put_and_lack_memory, never_hear, s);
+    has_no_copies = false;
+    assert_err(err, MUSTER_E_NOMEM);
+    assert_non_null(strstr(muster_client_error(c), "missed"));
+    muster_client_free(c);
+}
+
 #define TOO_LARGE 2000000
 
 /* Before the failure; and from there on, until all calls have their answers. */
@@ -479,6 +515,7 @@ int main(int argc, char **argv)
         live_test(a_record_without_memory_stops_no_queue),
         live_test(a_blocking_take_leaves_that_one_leased_alone),
         live_test(one_at_most_is_left_whichever_allocation_fails),
+        live_test(a_blocking_listener_without_memory_ends),
         live_test(what_redis_does_not_send_is_told_whichever_allocation_fails),
         live_test(jobs_are_taken_or_go_back_whichever_allocation_fails),
         live_test(scripts_are_sent_again_whichever_allocation_fails),

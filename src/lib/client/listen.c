@@ -15,7 +15,7 @@
 struct listening {
     const char *queue;
     const char *told; /* to the scripts: a queue, or "" for jobs */
-    void (*hear)(struct muster_client *c, struct listening *l, const struct redisReply *message);
+    int (*hear)(struct muster_client *c, struct listening *l, const struct redisReply *message);
     muster_queue_event_fn *fn;
     muster_job_event_fn *job_fn;
     void *arg;
@@ -23,7 +23,7 @@ struct listening {
     int64_t told_at_ms; /* when the scripts were last told, with success */
 };
 
-static void hear_queue(struct muster_client *c, struct listening *l, const struct redisReply *message)
+static int hear_queue(struct muster_client *c, struct listening *l, const struct redisReply *message)
 {
     for (int type = 0; type < EVENTS_OF_QUEUE; type++) {
         char name[CHANNEL_MAX];
@@ -33,6 +33,7 @@ static void hear_queue(struct muster_client *c, struct listening *l, const struc
             events_read(&heard, (enum muster_queue_event_type)type, l->queue, reply_bytes(reply_at(message, 2))) == 0)
             l->stop = l->fn(&heard.event, l->arg) != 0;
     }
+    return MUSTER_OK;
 }
 
 static int subscribe_to_queue(struct muster_client *c, const char *queue, struct redis **listener)
@@ -51,18 +52,23 @@ static int subscribe_to_queue(struct muster_client *c, const char *queue, struct
 int listen_read_job_event(const struct redisReply *message, char **text, struct muster_job_event *event)
 {
     const char *bytes = reply_text(reply_at(message, 2));
-    *text = bytes ? strdup(bytes) : NULL; /* without memory the event is lost; events may be */
-    return *text ? events_read_job(event, *text) : -1;
+    *text = bytes ? strdup(bytes) : NULL;
+    if (bytes && !*text)
+        return MUSTER_E_NOMEM;
+    return bytes && events_read_job(event, *text) == 0 ? MUSTER_OK : MUSTER_E_REDIS;
 }
 
-static void hear_jobs(struct muster_client *c, struct listening *l, const struct redisReply *message)
+static int hear_jobs(struct muster_client *c, struct listening *l, const struct redisReply *message)
 {
     struct muster_job_event event;
     char *text;
-    (void)c;
-    if (listen_read_job_event(message, &text, &event) == 0 && (!l->queue || strcmp(l->queue, event.queue) == 0))
+    int err = listen_read_job_event(message, &text, &event);
+    if (err == MUSTER_OK && (!l->queue || strcmp(l->queue, event.queue) == 0))
         l->stop = l->job_fn(&event, l->arg) != 0;
     free(text);
+    if (err == MUSTER_E_NOMEM)
+        redis_error_set(c->redis, "out of memory: an event was missed");
+    return err == MUSTER_E_NOMEM ? err : MUSTER_OK;
 }
 
 int listen_subscribe_to_jobs(struct muster_client *c, struct redis **listener)
@@ -124,7 +130,7 @@ static int hear_one(struct muster_client *c, struct redis *listener, struct list
     struct redisReply *message;
     int err = redis_hear(listener, wait_ms, &message);
     if (err == MUSTER_OK)
-        l->hear(c, l, message);
+        err = l->hear(c, l, message);
     redis_reply_free(message);
     return err;
 }

@@ -16,8 +16,8 @@ int listen_announce(struct muster_client *c, const char *told);
 /* A connection that hears the events of all jobs. */
 int listen_subscribe_to_jobs(struct muster_client *c, struct redis **listener);
 
-/* Reads such a message into `event`, which borrows from `*text`: the caller frees it. -1: it is malformed, or memory ran
- * out. */
+/* Reads such a message into `event`, which borrows from `*text`: the caller frees it. MUSTER_OK; E_NOMEM; or E_REDIS: it is
+ * malformed. */
 int listen_read_job_event(const struct redisReply *message, char **text, struct muster_job_event *event);
 
 #endif
