@@ -58,7 +58,9 @@ static int open_batch(const struct call *call, const struct muster_batch_spec *s
     int err = muster_batch_open(client, spec, made);
     if (err == MUSTER_OK || err == MUSTER_E_UNCONFIRMED)
         print_id(call, made);
-    return client_close(call, client, err);
+    code = complain_adding(call, err, muster_client_error(client), made);
+    client_free(client);
+    return code;
 }
 
 static int run_open(const struct call *call, const char *id)

@@ -23,7 +23,7 @@
 #include "put_lines.h"
 #include "text.h"
 
-#define HOW_FAR_SIZE 384
+#define HOW_FAR_SIZE 640
 
 /* A run of the verb: where the tasks go, and how many went. */
 struct flow {
@@ -38,6 +38,7 @@ struct flow {
     bool goes_one_by_one; /* because a batch was too large */
     struct input *input;  /* NULL: the tasks are operands */
     const char **ids;     /* of unique tasks, with --json, and of those awaited: as many as were enqueued or existed */
+    char last_id[MUSTER_JOB_ID_MAX + 1]; /* that of the one that was tried last; "": none is known */
 };
 
 /* Is the task there after this? */
@@ -124,10 +125,9 @@ static int enqueue_each(struct flow *f, const struct muster_bytes *tasks, size_t
 {
     int err = MUSTER_OK;
     for (size_t i = 0; i < n && err == MUSTER_OK; i++) {
-        char id[MUSTER_JOB_ID_MAX + 1];
-        err = enqueue_named(f, &tasks[i], id);
+        err = enqueue_named(f, &tasks[i], f->last_id);
         if (is_there(f, err))
-            keep_id(f, id);
+            keep_id(f, f->last_id);
         if (err == MUSTER_E_TOO_BIG)
             note_too_big(f, &tasks[i], 1, f->enqueued + f->existed + 1);
         err = count(f, err, 1);
@@ -182,15 +182,15 @@ static const char *say_advice(const struct flow *f)
 /* How many tasks went, for the end of a message. For a request only Redis knows, and the user need not. */
 static const char *say_how_far(const struct flow *f, bool is_all, char out[HOW_FAR_SIZE])
 {
-    char tasks[TEXT_NUMBER_SIZE], unsure[64] = "", unconfirmed[64] = "";
+    char tasks[TEXT_NUMBER_SIZE], unsure[MUSTER_JOB_ID_MAX + 64] = "", unconfirmed[64] = "";
     if (f->options.request_id)
         return is_all ? "the same call with the same --request adds nothing, and tells when it is confirmed"
                       : "the same call with the same --request adds only what is missing";
     if (f->unconfirmed)
         snprintf(unconfirmed, sizeof unconfirmed, ", %" PRIu64 " of them unconfirmed", f->unconfirmed);
     if (f->unsure)
-        snprintf(unsure, sizeof unsure, ", and perhaps the %" PRIu64 " %s", f->unsure,
-                 f->options.at_front ? "before" : "after");
+        snprintf(unsure, sizeof unsure, ", and perhaps the %" PRIu64 " %s%s%s", f->unsure,
+                 f->options.at_front ? "before" : "after", *f->last_id ? " under the id " : "", f->last_id);
     bool is_old = f->existed || (f->is_unique && f->unconfirmed); /* some may have been there before */
     text_number_of(tasks, f->enqueued + f->existed, is_old ? "task is" : "task was",
                    is_old ? "tasks are" : "tasks were");

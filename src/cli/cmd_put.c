@@ -344,7 +344,7 @@ static int put_data(const struct call *call, const struct muster_bytes *data)
     bool is_other;
     int err = put(call, client, data, id, &is_other);
     code = err == MUSTER_E_UNCONFIRMED ? report_unconfirmed(call, client, id)
-                                       : complain_error(call, err, muster_client_error(client));
+                                       : complain_adding(call, err, muster_client_error(client), id);
     if (is_other) /* not "there already" */
         code = EXIT_FAILED;
     bool waits = call->own[WAIT].set && err == MUSTER_OK;

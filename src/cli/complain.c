@@ -370,3 +370,15 @@ int complain_error(const struct call *call, int err, const char *detail)
     free(named);
     return m.exit;
 }
+
+int complain_adding(const struct call *call, int err, const char *detail, const char *id)
+{
+    char *words = NULL;
+    if (!*id || (err != MUSTER_E_TIMEOUT && err != MUSTER_E_CONN) || complain_is_nobody(detail))
+        return complain_error(call, err, detail);
+    if (asprintf(&words, "%s; if it is there, its id is %s", detail, id) < 0)
+        need(NULL);
+    int code = complain_error(call, err, words);
+    free(words);
+    return code;
+}

@@ -29,6 +29,9 @@ void complain_alone(bool is_json, const char *error, const char *message);
  * has none. Returns the exit code. For MUSTER_OK it prints nothing. */
 int complain_error(const struct call *call, int err, const char *detail);
 
+/* The same of a call that adds something under this id, which may be made: without an answer it can be looked for. */
+int complain_adding(const struct call *call, int err, const char *detail, const char *id);
+
 /* The same for a verb that was interrupted: the words say what was done, and how to go on. */
 int complain_stopped(const struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

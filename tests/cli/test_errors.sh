@@ -3,7 +3,7 @@
 #
 # Errors from outside of the command. Every verb has a row here. Proves, for the verbs that ask Redis:
 #  1. no Redis: status 69 and one line that names `muster serve`; one that does not answer: status 124 after --timeout, and
-#     of a change the word that it may have been done
+#     of a change the word that it may have been done; of what was sent, with the id that was made for it
 #  2. a wrong password, a missing one, a command that is not allowed: status 77
 #  3. a full, read-only or loading Redis: status 75, nothing changed
 #  4. a key of another type, another format: status 1, nothing changed
@@ -79,6 +79,19 @@ for verb in "${listeners[@]}"; do
 done
 kill -CONT "${pids[redis]}"
 wait_for redis_answers
+if command -v python3 >"$tmp/out"; then
+    for verb in 'put q data' 'batch open'; do
+        start_gate
+        # shellcheck disable=SC2086
+        MUSTER_URL=unix://$tmp/gate.sock start verb "$MUSTER" $verb
+        wait_for test -e "$tmp/held"
+        end gate KILL 137
+        check_end verb 69
+        grep -qE 'if it is there, its id is [0-9a-f]{32}; it may have been done' "$tmp/verb.err" ||
+            fail "nobody can look for it: $(cat "$tmp/verb.err")"
+        rm "$tmp/gate.sock" "$tmp/held"
+    done
+fi
 
 # ---- 2
 redis CONFIG SET requirepass hidden >"$tmp/out"

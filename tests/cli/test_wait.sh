@@ -8,7 +8,7 @@
 #  3. put --wait and enqueue --wait tell what became of their own, of tasks on standard input, too
 #  4. Redis may restart meanwhile; a full Redis and a user who must not write are no obstacle. A result that Redis does
 #     not send for its size is named, with the end
-#  5. what has no meaning is refused; a signal ends it
+#  5. what has no meaning is refused; a signal ends it; of a task that has no answer the id is told
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -142,3 +142,16 @@ wait_for is_heard
 end waiter TERM 143
 "$MUSTER" cancel --job interrupted >said
 check_clean
+
+# What has no answer has an id, too.
+mkfifo feed
+# shellcheck disable=SC2016 # the inner shell's
+start feeder bash -c 'exec "$0" enqueue cut --wait <feed' "$MUSTER"
+exec {feed}>feed
+echo a >&"$feed"
+wait_for redis_is 1 ZCARD muster:waiting:cut
+end redis KILL 137
+echo b >&"$feed"
+exec {feed}>&-
+check_end feeder 69
+grep -qE '; 1 task was enqueued, and perhaps the 1 after under the id [0-9a-f]{32};' feeder.err || fail "it said: $(cat feeder.err)"
