@@ -101,9 +101,8 @@ static void list_failed(struct ask *a)
 /* Without a choice: how many of each queue are in which state. */
 static void list_jobs(struct ask *a)
 {
-    a->is_whole = !ask_param(a, "state") && !ask_param(a, "tag") && !ask_param(a, "group") &&
-                  !ask_param(a, "tracked") && !ask_param(a, "newest") && !ask_param(a, "oldest") &&
-                  !ask_param(a, "tags");
+    a->is_whole = !ask_has(a, "state") && !ask_has(a, "tag") && !ask_has(a, "group") && !ask_flag(a, "tracked") &&
+                  !ask_flag(a, "newest") && !ask_flag(a, "oldest") && !ask_flag(a, "tags");
     (void)ask_run_verb(a, &cmd_jobs,
                        a->is_whole ? "queue=?queue"
                                    : "queue=?queue state=?state tag=?tag group=?group tracked?tracked newest?newest "
@@ -252,8 +251,16 @@ static bool has_any(const struct ask *a, const char *name)
     return cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(a->params, name)) > 0;
 }
 
+/* A text would be passed over beside what is set. */
+static void check_clear(struct ask *a)
+{
+    if (ask_has(a, "clear") && !cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(a->params, "clear")))
+        ask_refuse_param(a, "clear", "must be a list");
+}
+
 static void configure(struct ask *a)
 {
+    check_clear(a);
     set_words(a);
     if (a->status)
         return;

@@ -49,7 +49,7 @@ done
 csrf=$(ask GET /api/session </dev/null | grep -oE '"csrf":"[0-9a-f]+"' | cut -d '"' -f 4)
 "$MUSTER" enqueue mail one '<script>two</script>' >"$tmp/out"
 "$MUSTER" put print --id p1 data >"$tmp/out"
-"$MUSTER" put print --id p2 data --after p1 >"$tmp/out"
+"$MUSTER" put print --id p2 data --after p1 --tag both --tag two >"$tmp/out"
 for pair in '/api/queues/mail/tasks peek mail' '/api/jobs/p1 job p1' '/api/jobs?queue=print&state=waiting jobs --queue print --state waiting' \
     '/api/stats?queue=print stats --queue print' '/api/processes ps' '/api/processes?holder=nobody ps --holder nobody' '/api/failed failed' '/api/jobs/p2/parents job p2 --parents'; do
     read -r path verb <<<"$pair"
@@ -97,6 +97,9 @@ for query in 'count=1&x' 'count' "$(printf 'a%s=&' {1..70})b="; do
 done
 told '400' GET '/api/jobs?queue=print%00zz&state=waiting' headers
 told '400' GET '/api/history?since' headers
+told '"id":"p2"' GET '/api/jobs?tag=both&tag=two'
+told '"waiting":1' GET '/api/jobs?newest=false&tracked=0'
+told '400' GET '/api/jobs?newest=maybe' headers
 start worker "$MUSTER" work idle --id w -- true
 wait_for is_told '"epoch":"' GET /api/workers
 [[ $("$MUSTER" workers --json) =~ \"epoch\":\"[0-9a-v]{11}\" ]] || fail "no epoch: $("$MUSTER" workers --json)"
@@ -221,6 +224,7 @@ for body in '{"data":"x","id":"a","id":"b"}' '{"data":"x","data":"y"}' '{"data":
 done
 post 400 /api/queues/named/config '{"set":{"max_running":3,"max_running":4}}'
 post 400 /api/queues/named/config '{"set":{"max_running":true}}'
+post 400 /api/queues/named/config '{"set":{"max_running":3},"clear":"rate"}'
 # However long a name is, the words are UTF-8.
 for letter in é €; do
     name=$(printf "$letter%.0s" {1..150})

@@ -253,8 +253,24 @@ def live(browser):
     browser.wait(lambda: browser.js('return document.querySelectorAll("main tbody tr").length') == 1, 'the filter')
 
 
+def tabs(browser):
+    """A browser has six connections to a host: a page that nobody sees takes none for good."""
+    first = browser.driver.current_window_handle
+    for _ in range(8):
+        browser.driver.switch_to.new_window('tab')
+        browser.open('/#/jobs/booking-2')
+        browser.wait_text('Live', '#connection')
+    for handle in browser.driver.window_handles:
+        browser.driver.switch_to.window(handle)
+        if handle != first:
+            browser.driver.close()
+    browser.driver.switch_to.window(first)
+    muster('enqueue', 'by-another-since', 'a task')
+    browser.wait_text('by-another-since', 'main')  # the one that is seen again goes on
+
+
 def test(browser):
-    for part in (queues, running, jobs, batches, failures, under_a_dialog, events, live):
+    for part in (queues, running, jobs, batches, failures, under_a_dialog, events, live, tabs):
         part(browser)
     foreign = browser.foreign()
     check(not foreign, 'requests left the host:', foreign)

@@ -116,6 +116,27 @@ def of_this_moment(browser):
     browser.wait_text('cancelled', 'main table')
 
 
+def as_it_is(browser):
+    """JSON is laid out, and nothing else is done to it."""
+    muster('enqueue', 'exact', '{"a": 1.10,"a":1e400, "10":-0,"2":[],"c":{"d":[{"e":"}\\", "}, "f"]}}')
+    browser.open('/#/queues/exact')
+    browser.js('document.querySelector("main tbody button").click()')
+    browser.wait_text('''{
+  "a": 1.10,
+  "a": 1e400,
+  "10": -0,
+  "2": [],
+  "c": {
+    "d": [
+      {
+        "e": "}\\", "
+      },
+      "f"
+    ]
+  }
+}''', 'dialog[open] pre')
+
+
 def cut_pages(browser):
     """A page that ends early, because its tasks are long, is followed by what comes then."""
     tasks = b'\n'.join(bytes([255, 100 + i]) + b'x' * 70000 for i in range(60))
@@ -156,7 +177,7 @@ def late_answers(browser):
 
 
 def test(browser):
-    for part in (overview, pages, one_for_another, of_this_moment, cut_pages, late_answers):
+    for part in (overview, pages, one_for_another, of_this_moment, as_it_is, cut_pages, late_answers):
         part(browser)
     browser.check_quiet()
 

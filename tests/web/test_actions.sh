@@ -8,7 +8,7 @@
 #  4. each question says how many it concerns, and each answer how many it was; of what was done in part that and why
 #     an emptied field sets nothing; tags that the form cannot show stay; all is what the filter shows
 #     a question goes with its page; settings that were saved are shown
-#  5. events and changes that others make are seen without a reload
+#  5. events and changes that others make are seen without a reload, in however many tabs
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/../cli/lib.sh"

@@ -5,6 +5,7 @@
 #  1. each page of a list has its rows as soon as it is told which they are, also under a mouse
 #  2. a row that goes while another one comes is replaced by that, also under a mouse
 #  3. what a row opens is what stands there at this moment; a list goes on after that
+#     JSON is laid out, and keeps each of its numbers and keys
 #  4. what comes behind a page that ended early is on the next one
 #  5. an answer for another page than the one that is wanted by then is not shown
 #  6. the overview names each queue that needs somebody in each line, and knows which are served, whatever their names are

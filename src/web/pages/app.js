@@ -292,9 +292,10 @@ async function route() {
 }
 let routed = false;
 
-/* Again and again while the view is there and the page can be seen. */
+/* Again and again while the view is there and the page can be seen, and when it is seen again. */
 function every(ms, fn, signal) {
-    const timer = setInterval(() => document.hidden || fn(), ms);
+    const tried = () => document.hidden || fn(), timer = setInterval(tried, ms);
+    document.addEventListener('visibilitychange', tried, { signal });
     signal.addEventListener('abort', () => clearInterval(timer), { once: true });
 }
 

@@ -11,6 +11,11 @@ const KINDS = ['overview', 'queues', 'workers', 'job', 'hearing', 'trouble'];
 const RETRY_FIRST_MS = 1000, RETRY_MOST_MS = 15000;
 const SILENCE_MS = 12000;
 
+/* A browser has some six connections to a host, over all of its tabs, and a stream takes one for as long as it is
+ * open. So a page that nobody sees has none, unless it keeps what it hears. */
+let keepers = 0;
+const isWanted = () => !document.hidden || keepers > 0;
+
 const target = new EventTarget();
 let source = null, retry_ms = RETRY_FIRST_MS, timer = 0, heard = 0;
 export let state = 'connecting';
@@ -59,9 +64,16 @@ async function onError() {
     } catch (e) { /* said by the state */ }
 }
 
-export function connect() {
+function disconnect() {
     clearTimeout(timer);
     source?.close();
+    source = null;
+}
+
+export function connect() {
+    disconnect();
+    if (!isWanted())
+        return;
     source = new EventSource('/api/live');
     heard = Date.now();
     for (const kind of KINDS)
@@ -76,9 +88,23 @@ setInterval(() => {
         again();
     }
 }, 2000);
+document.addEventListener('visibilitychange', () => {
+    if (!isWanted())
+        disconnect();
+    else if (!source)
+        connect();
+});
 addEventListener('online', () => state !== 'live' && connect());
 addEventListener('pagehide', () => source?.close());
 addEventListener('pageshow', (event) => event.persisted && connect());
+
+/* Until the signal events are heard also while the page is not seen. */
+export function keep(signal) {
+    keepers++;
+    signal.addEventListener('abort', () => keepers--, { once: true });
+    if (!source)
+        connect();
+}
 
 /* Calls fn(detail) at each event, until the signal. */
 export function on(kind, fn, signal) {

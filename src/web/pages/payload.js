@@ -47,16 +47,27 @@ function hexLines(bytes) {
     return lines.join('\n');
 }
 
+/* Only blanks are put in: what JSON.parse() makes of it has other numbers, and of two equal keys one. In what it has
+ * read each quote has its other one, so the pattern of a string looks no further. */
 function pretty(text) {
     if (!/^\s*[[{]/.test(text))
         return null;
     try {
-        const value = JSON.parse(text);
-        // Numbers beyond what the browser can hold would be shown as others: then the text stays as it is.
-        return /\d{16}/.test(text) ? null : JSON.stringify(value, null, 2);
+        JSON.parse(text);
     } catch (e) {
         return null;
     }
+    let out = '', depth = 0, before = '';
+    for (const [token] of text.matchAll(/"(?:[^"\\]+|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g)) {
+        const opened = before === '{' || before === '[', closes = token === '}' || token === ']';
+        depth -= closes;
+        if (closes ? !opened : opened || before === ',')
+            out += '\n' + '  '.repeat(depth);
+        out += token + (token === ':' ? ' ' : '');
+        depth += token === '{' || token === '[';
+        before = token;
+    }
+    return out;
 }
 
 /* Newlines and tabs are kept; what else is invisible is shown. */

@@ -4,7 +4,7 @@
  */
 import { h, put, replace, setText } from './dom.js';
 import { clock, isoTitle, num } from './format.js';
-import { last } from './live.js';
+import { keep, last } from './live.js';
 import { encOf, jobHref, queueHref, shown, visible } from './names.js';
 import { badge, button, empty, errorNote, heading, nameLink } from './parts.js';
 
@@ -95,6 +95,7 @@ export default async function events(view) {
             setTimeout(() => take(soon.splice(0)), 100);
     });
     view.on('hearing', showHearing);
+    keep(view.signal);
     show();
     showHearing();
 }
