@@ -217,12 +217,13 @@ void tell_accepted(struct muster_worker *w, enum request request)
 
 void tell_damaged(struct muster_worker *w, const char *key)
 {
+    struct tell *t = &w->tell;
     char line[KEY_MAX + 80];
-    if (!key || w->tell.damage_told) {
-        w->tell.damage_told &= key != NULL;
+    const bool was_told = t->damage_told;
+    t->damage_told = key || t->damage_met;
+    t->damage_met = key != NULL;
+    if (!key || was_told)
         return;
-    }
-    w->tell.damage_told = true;
     snprintf(line, sizeof line, "the key '%s' has a wrong type; its queue or worker is passed over", key);
     tell_event(w, MUSTER_EVENT_REFUSED, MUSTER_E_REDIS, line, NULL);
 }

@@ -70,7 +70,8 @@ struct tell {
     int depth;                   /* callbacks of the program that run now, one inside the other */
     unsigned refused;            /* a bit for each request whose refusal was told */
     struct tell_log log;
-    bool damage_told; /* a damaged key was told, and was still damaged when it was met last */
+    bool damage_told; /* a damaged key was told, and nothing has shown since that all is well */
+    bool damage_met;  /* one was met since the last heartbeat */
     uint64_t n_refused;
     struct last_refusal refusals[REQUEST_STOP + 1];
 };
@@ -104,7 +105,7 @@ void tell_accepted(struct muster_worker *w, enum request request);
 /* The last refusal in words of something that it needs to live or to stop, and that was not accepted since. NULL: there
  * is none. */
 const char *tell_refusal(const struct muster_worker *w, int *err);
-/* A key is damaged: told once, until NULL says that all is well. */
+/* A key is damaged: told once, until a heartbeat has met none (NULL), and nobody else since the one before. */
 void tell_damaged(struct muster_worker *w, const char *key);
 /* Around every callback of the program: a worker that is freed in one is freed after the outermost one. */
 void tell_enter(struct muster_worker *w);
