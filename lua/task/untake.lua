@@ -22,7 +22,7 @@ local set, taken = P .. 'processing:' .. LEASE .. ':' .. queue, P .. 'take:' .. 
 
 -- One call gives back at most this many processes.
 local UNTAKEN_MAX = 200
--- Between the first token of a take and its last one lie few others. By hand they may be any, and nobody would ever be done.
+-- Between the first token of a take and its last one lie few others. By hand they may be any, and nobody would be done.
 local SPAN_MAX = 100000
 
 -- The next tokens of the call: its first one, its last one; nil if it took nothing, or did not come.

@@ -4,10 +4,10 @@
   connections are refused.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] worker     ARGV[2] epoch     ARGV[3] connection number
-  Returns {E_GONE}, or {E_STATE, the number that is known}: nothing was changed. Or {0, last token N, marks {token, kind,
-  ...}, ends {token, letter, ...} that commands have made of their own processes (include `own_ends`)}, and for each
-  queue with processes two more elements: its name, and the list of its tokens, a job's with a "j" before it, and that of
-  a task that is a suspect with an "s". The worker fetches the tasks and jobs that it does not know.
+  Returns {E_GONE}, or {E_STATE, the number that is known}: nothing was changed. Or {0, last token N, marks {token,
+  kind, ...}, ends {token, letter, ...} that commands have made of their own processes (include `own_ends`)}, and for
+  each queue with processes two more elements: its name, and the list of its tokens, a job's with a "j" before it, and
+  that of a task that is a suspect with an "s". The worker fetches the tasks and jobs that it does not know.
   Writes the connection number, which own ends it told, and the flag and the count `held` where they must change.
   Publishes nothing.
   O(processes held).
