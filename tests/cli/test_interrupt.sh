@@ -29,6 +29,12 @@ begin() {
     start "$1" env --default-signal=INT "$MUSTER" "${@:2}"
 }
 waits_for() { redis_is 1 ZCARD "muster:takers:$1"; }
+# waits NAME QUEUE: it has asked, and has a handler for signals. A request of one that was interrupted may come late, and
+# count as a caller, too.
+waits() {
+    wait_for waits_for "$2"
+    wait_for catches "$1" 1 # HUP, the last of the three
+}
 check_held() { check_redis "$2" HLEN "muster:processing:.lease:$1"; }
 # check_said NAME TEXT: nothing else is on standard error, and nothing on standard output
 check_said() {
@@ -38,12 +44,12 @@ check_said() {
 # ---- 1
 for signal in INT:130 TERM:143 HUP:129; do
     begin waiter take q --wait 1h
-    wait_for waits_for q
+    waits waiter q
     end waiter "${signal%:*}" "${signal#*:}"
     check_said waiter 'muster take: interrupted; nothing is left taken'
 done
 begin waiter take q --wait 1h --json
-wait_for waits_for q
+waits waiter q
 end waiter INT 130
 check_said waiter '{"error":"E_INTERRUPTED","message":"interrupted; nothing is left taken"}'
 
@@ -59,7 +65,7 @@ arrive() {
 printed=0 interrupted=0
 for ((i = 0; i < 100; i++)); do
     begin waiter take q --wait 1h
-    wait_for waits_for q
+    waits waiter q
     arrive "$i"
     # Somewhere around the moment in which the task comes: each time somewhat later.
     sleep "0.$(printf %05d $((i * (i % 2 ? 25 : 90))))"
