@@ -263,7 +263,7 @@ static const struct text_unit ago_units[] = {
 const char *text_ago(char out[TEXT_TIME_SIZE], int64_t now_ms, int64_t at_ms)
 {
     bool is_ahead = at_ms > now_ms;
-    int64_t ms = is_ahead ? at_ms - now_ms : now_ms - at_ms;
+    int64_t ms = is_ahead ? at_ms - now_ms : now_ms - (at_ms > 0 ? at_ms : 0); /* any number may stand there */
     const struct text_unit *unit = ago_units;
     while (unit[1].name && ms >= unit[1].ms)
         unit++;

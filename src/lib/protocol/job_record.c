@@ -281,18 +281,23 @@ static int own(struct job_record *record, const char *worker)
     return MUSTER_OK;
 }
 
+/* What another server says may be any number. */
+static int64_t span_ms(int64_t from_ms, int64_t to_ms)
+{
+    return from_ms >= 0 && from_ms < to_ms ? to_ms - from_ms : 0;
+}
+
 /* A record from before the take tells since when the job waits. One that was fetched after it tells that no more, but
  * its place was drawn when it came to wait. */
 static int64_t waited_ms(const struct muster_job *job, const struct redisReply *flat, uint64_t token)
 {
     const char *place = reply_text(reply_field(flat, "place"));
     uint64_t number = 0;
-    int64_t ms = 0;
     if (job->state == MUSTER_JOB_WAITING)
-        ms = token_at_ms(token) - job->since_ms;
-    else if (place && token_parse(place, strlen(place), &number) == MUSTER_OK)
-        ms = job->since_ms - token_at_ms(number);
-    return ms > 0 ? ms : 0;
+        return span_ms(job->since_ms, token_at_ms(token));
+    if (place && token_parse(place, strlen(place), &number) == MUSTER_OK)
+        return span_ms(token_at_ms(number), job->since_ms);
+    return 0;
 }
 
 int job_record_take(struct job_record *out, const char *id, const struct redisReply *flat, const char *worker,
