@@ -611,8 +611,10 @@ MUSTER_API int muster_process_cancel(struct muster_client *c, const char *proces
 
 /*
  * Take up to `n` tasks (at most MUSTER_LEASE_TAKE_MAX) under a lease of `lease_ms`, counted by Redis' clock, and 5 s
- * more for each 256 KiB that come with one answer: they may be on their way for so long (see `timeout_ms`). The
- * process id is all that an owner needs: any client that knows it may end the process. If the lease lapses first, the
+ * more for each 256 KiB, or part of that, of an answer of 16 KiB or more: it may be on its way for so long. A client with
+ * a longer `timeout_ms` waits longer for its answers, and so needs a longer lease where its line is slow.
+ *
+ * The process id is all that an owner needs: any client that knows it may end the process. If the lease lapses first, the
  * task goes back to the front of the queue and the process is nobody's. The task is a suspect then, which is taken
  * alone; if that lease lapses, too, it counts, and after the third time (max_crashes) the task goes to the failed list.
  * So fewer than `n` may come although more wait. Before anything is taken, delayed tasks that are due and leases that

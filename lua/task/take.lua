@@ -2,7 +2,7 @@
   take: take tasks and jobs under a lease, for a caller that is no worker.
     KEYS[1] the namespace's root, "<prefix>:"; all other keys derive from it
     ARGV[1] queue     ARGV[2] how many at most; 0: only move what is due
-    ARGV[3] length of the lease, ms; 5 s more for each 256 KiB that are taken
+    ARGV[3] length of the lease, ms; 5 s more for each 256 KiB, or part of that, if 16 KiB or more are taken
     ARGV[4] "1": the caller waits on the queue's channel of work if there is nothing; "2": it has waited, and waits no
             longer
     ARGV[5] the call's name, by which `untake` gives back what it took: 16 characters that name the caller, a colon, and
@@ -78,10 +78,12 @@ local function hold_lease(token, field, what)
   end
 end
 
--- A lapse counts against the task, so it must not lapse while the answer comes over a slow line. Each 256 KiB are 5 s
--- more: that is how long a client waits for them by default.
+-- A lapse counts against the task, so it must not lapse while the answer comes over a slow line. Each 256 KiB that it
+-- begins are 5 s more: that is how long a client waits for them by default. Less than 16 KiB are there with their head.
 local function begin_leases()
-  result[3] = result[3] + math.floor(n_held_bytes / 262144) * 5000
+  if n_held_bytes >= 16384 then
+    result[3] = result[3] + math.ceil(n_held_bytes / 262144) * 5000
+  end
   local ends = {}
   for _, field in ipairs(held) do
     ends[#ends + 1] = result[3]

@@ -129,7 +129,9 @@ static void what_is_large_has_the_time_that_it_may_be_on_its_way(void **state)
     assert_int_equal(extra_ms(s, 1), 20000);
     for (int k = 0; k < 10; k++)
         assert_ok(muster_task_enqueue(s->client, "q", bytes, small, NULL));
-    assert_int_equal(extra_ms(s, 9), 5000);
+    assert_int_equal(extra_ms(s, 9), 10000);
+    assert_int_equal(extra_ms(s, 1), 5000);
+    assert_ok(muster_task_enqueue(s->client, "q", bytes, small / 2, NULL));
     assert_int_equal(extra_ms(s, 1), 0);
     assert_ok(muster_job_put(s->client, "q", &job, NULL));
     assert_int_equal(extra_ms(s, 1), 20000);
