@@ -78,6 +78,12 @@ local function hold_lease(token, field, what)
   end
 end
 
+-- What the answer has in its place.
+local function sent(n_bytes, what)
+  n_held_bytes = n_held_bytes + n_bytes
+  return held_back > 0 and n_bytes == held_back and n_bytes or what
+end
+
 -- A lapse counts against the task, so it must not lapse while the answer comes over a slow line. Each 256 KiB that it
 -- begins are 5 s more: that is how long a client waits for them by default. Less than 16 KiB are there with their head.
 local function begin_leases()
@@ -108,7 +114,7 @@ local function take_tasks(n, is_big)
   for i, task in ipairs(result[5]) do
     local token = token_text(first + i - 1)
     hold_lease(token, token, task)
-    n_held_bytes = n_held_bytes + #task
+    result[5][i] = sent(#task, task)
     is_large = is_large or #task > INLINE_MAX
   end
   if is_big or is_large then
@@ -127,10 +133,9 @@ local function take_mixed(n)
     hold_lease(token, job and 'j' .. token or token, job and job.id or task)
     local flat = job and job.flat or {'', task}
     --- @inline "record_bytes"
-    n_held_bytes = n_held_bytes + n_bytes
     result[#result + 1] = token
     result[#result + 1] = job and job.id or ''
-    result[#result + 1] = job and flat or task
+    result[#result + 1] = sent(n_bytes, job and flat or task)
   end, holder ~= '' and holder or LEASE)
   Jobs.count_gathered()
   result[6] = is_cut and 1 or 0
@@ -172,15 +177,5 @@ if rate and rate.room < 1 and count_waiting(P, queue) > 0 then
 end
 if due then
   result[2] = math.max(0, due - now)
-end
-if held_back > 0 then
-  for i, task in ipairs(result[5]) do
-    result[5][i] = #task == held_back and #task or task
-  end
-  for i = 9, #result, 3 do
-    local flat = type(result[i]) == 'table' and result[i] or {'', result[i]}
-    --- @inline "record_bytes"
-    result[i] = n_bytes == held_back and n_bytes or result[i]
-  end
 end
 return result
