@@ -71,8 +71,7 @@ static bool has_told_left_out(void)
     char words[96];
     if (unwaiting.left_out == 0)
         return true;
-    snprintf(words, sizeof words, "%" PRIu64 " lines that nobody read in time, or that could not be written",
-             unwaiting.left_out);
+    snprintf(words, sizeof words, OUT_LEFT_OUT, unwaiting.left_out);
     char *line = complain_is_json(unwaiting.call) ? complain_json(NULL, words)
                                                   : with_newline("muster ", unwaiting.call->command->name, words);
     if (write_now(line))

@@ -21,6 +21,9 @@ int out_some(const char *data, size_t len, int patience_ms, size_t *n);
 /* A standard stream once more, if it is a pipe or terminal, such that a write takes what goes now: the stream itself may
  * be others' too. -1: there is none. */
 int out_open_unwaiting(int fd);
+/* What is said of so many lines that were left out for that: a uint64_t goes with it. */
+#define OUT_LEFT_OUT "%" PRIu64 " lines that nobody read in time, or that could not be written"
+
 /* What out_bytes() would write of these; to be freed. */
 char *out_shown(const void *data, size_t len, size_t *n);
 

@@ -74,14 +74,9 @@ static bool write_left_out(struct work_log *log)
     char note[160];
     const char *begin = log->is_torn ? "\n" : "";
     if (log->form == WORK_LOG_JSON)
-        snprintf(note, sizeof note,
-                 "%s{\"level\":\"warn\",\"message\":\"%" PRIu64
-                 " lines that nobody read in time, or that could not be written\"}\n",
-                 begin, log->left_out);
+        snprintf(note, sizeof note, "%s{\"level\":\"warn\",\"message\":\"" OUT_LEFT_OUT "\"}\n", begin, log->left_out);
     else
-        snprintf(note, sizeof note,
-                 "%smuster work: %" PRIu64 " lines that nobody read in time, or that could not be written\n", begin,
-                 log->left_out);
+        snprintf(note, sizeof note, "%smuster work: " OUT_LEFT_OUT "\n", begin, log->left_out);
     if (!write_whole(log, note))
         return false;
     log->left_out = 0;

@@ -3,11 +3,11 @@
  * Takes whose answer Redis does not send for its size (client-output-buffer-limit): it closes the connection, and would
  * do so for ever, to whoever takes.
  *
- * What the take took goes back, and if that was large, or there was no memory for it, it is asked for again, within the same call: first for one
- * process, so that it is known which one it is, and what is too much together comes in several. If one of so many bytes
- * has ended SIZE_LIMIT_BREAKS connections by itself, and this Redis has such a limit, the next take holds back what has
- * exactly as many, and that fails; whatever else it brings comes along. So a program that lives for one take gets what is
- * behind it. As with workers (too_large.c) only what is large fails, and only then.
+ * What the take took goes back, and if that was large, or there was no memory for it, it is asked for again, within the
+ * same call: first for one process, so that it is known which one it is, and what is too much together comes in several.
+ * If one of so many bytes has ended SIZE_LIMIT_BREAKS connections by itself, and this Redis has such a limit, the next
+ * take holds back what has exactly as many, and that fails; whatever else it brings comes along. So a program that lives
+ * for one take gets what is behind it. As with workers (too_large.c) only what is large fails, and only then.
  */
 #include "client/unsent.h"
 

@@ -343,10 +343,8 @@ void redis_reply_free(struct redisReply *reply)
 int redis_append(struct redis *r, struct command *c)
 {
     int err = r->is_read_from && !r->is_in_order ? redis_asked_finish(r) : MUSTER_OK;
-    if (!r->asked) {
+    if (!r->asked)
         redis_begin_time(r);
-        r->answer_limits = (struct byte_limits){0}; /* those of a call before say nothing of this one */
-    }
     if (err == MUSTER_OK && !c->is_look)
         err = redis_asked_catch_up(r);
     if (err == MUSTER_OK)
