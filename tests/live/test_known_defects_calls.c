@@ -25,7 +25,6 @@
 #include <string.h>
 
 #include "live_worker.h"
-#include "worker/worker.h"
 
 #define AN_HOUR 3600000
 
@@ -342,24 +341,6 @@ static void a_damaged_set_costs_no_task(void **state)
     scene_assert_quiet(s);
 }
 
-struct beats {
-    const struct muster_worker *worker;
-    uint64_t n;
-};
-
-static bool have_beaten(void *beats)
-{
-    const struct beats *b = beats;
-    return b->worker->heartbeat.count >= b->n;
-}
-
-/* Damage is told once, until two heartbeats have met none. */
-static void await_that_all_is_well(struct scene *s, const struct live_worker *w)
-{
-    struct beats beats = {w->worker, w->worker->heartbeat.count + 3};
-    wait_on(s->base, have_beaten, &beats, SOON_MS);
-}
-
 static void an_end_that_redis_refuses_is_told_and_counts_later(void **state)
 {
     struct scene *s = *state;
@@ -369,7 +350,7 @@ static void an_end_that_redis_refuses_is_told_and_counts_later(void **state)
     scene_enqueue(s, "q", "t");
     for (size_t i = 0; i < N_OF(outcomes); i++) {
         scene_await_starts(s, i + 1);
-        await_that_all_is_well(s, w);
+        live_worker_await_beats(s, w, 3); /* damage is told once, until two have met none */
         raw_do(s->server->redis, "RENAME %s:processing:w1:q saved", s->prefix);
         raw_do(s->server->redis, "SET %s:processing:w1:q text", s->prefix);
         live_worker_end(w, outcomes[N_OF(outcomes) - 1 - i]);

@@ -164,17 +164,6 @@ static void one_that_dies_while_it_sends_a_result_has_not_ended(void **state)
     job_assert(s, "a", "result", "");
 }
 
-struct beats {
-    const struct muster_worker *worker;
-    uint64_t n;
-};
-
-static bool have_beaten(void *beats)
-{
-    const struct beats *b = beats;
-    return b->worker->heartbeat.count >= b->n;
-}
-
 /* The heartbeat's answer is late, and its echo later. */
 static void an_echo_that_is_late_breaks_nothing(void **state)
 {
@@ -184,8 +173,7 @@ static void an_echo_that_is_late_breaks_nothing(void **state)
     proxy_pace_requests(&proxy, PROXY_DATA, DRIP, DRIP_MS, PROXY_WAIT);
     job_put(s, "q", "a", "data", "small");
     job_await(s, "a", "state", "complete");
-    struct beats beats = {w->worker, w->worker->heartbeat.count + 2};
-    wait_on(s->base, have_beaten, &beats, SOON_MS);
+    live_worker_await_beats(s, w, 2);
     assert_nothing_happened_to(s);
 }
 

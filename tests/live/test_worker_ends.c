@@ -279,23 +279,6 @@ static void it_is_not_told_as_lost_with_the_worker(void **state)
 
 #define cut_test(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
-struct beats {
-    const struct muster_worker *worker;
-    uint64_t n;
-};
-
-static bool have_beaten(void *beats)
-{
-    const struct beats *b = beats;
-    return b->worker->heartbeat.count >= b->n;
-}
-
-static void await_heartbeats(struct scene *s, struct live_worker *w, uint64_t n)
-{
-    struct beats beats = {w->worker, w->worker->heartbeat.count + n};
-    wait_on(s->base, have_beaten, &beats, SOON_MS);
-}
-
 /* It is refused again after each heartbeat, which meets nothing itself. When the key was put right, the next time is news. */
 static void a_damaged_key_that_refuses_an_end_is_told_once(void **state)
 {
@@ -307,11 +290,11 @@ static void a_damaged_key_that_refuses_an_end_is_told_once(void **state)
         raw_do(s->server->redis, "SET %s:failed:q text", s->prefix);
         scene_enqueue(s, "q", "t");
         scene_await_events(s, MUSTER_EVENT_REFUSED, "w", n);
-        await_heartbeats(s, w, 6);
+        live_worker_await_beats(s, w, 6);
         assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_REFUSED, "w", NULL), n);
         raw_do(s->server->redis, "DEL %s:failed:q", s->prefix);
         scene_await_idle(s, "q", "w");
-        await_heartbeats(s, w, 3);
+        live_worker_await_beats(s, w, 3);
     }
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "live_worker.h"
+#include "worker/worker.h"
 
 void live_worker_hold(struct live_worker *w, struct muster_process *p)
 {
@@ -197,6 +198,23 @@ void live_worker_stop(struct scene *s, struct live_worker *w, int drain_ms)
 {
     assert_ok(muster_worker_stop(w->worker, drain_ms));
     scene_await_events(s, MUSTER_EVENT_STOPPED, muster_worker_id(w->worker), 1);
+}
+
+struct beats {
+    const struct muster_worker *worker;
+    uint64_t n;
+};
+
+static bool have_beaten(void *beats)
+{
+    const struct beats *b = beats;
+    return b->worker->heartbeat.count >= b->n;
+}
+
+void live_worker_await_beats(struct scene *s, const struct live_worker *w, uint64_t n)
+{
+    struct beats beats = {w->worker, w->worker->heartbeat.count + n};
+    wait_on(s->base, have_beaten, &beats, SOON_MS);
 }
 
 void live_worker_free(struct scene *s, struct live_worker *w)

@@ -84,6 +84,9 @@ void live_worker_answer(struct live_worker *w, enum muster_outcome outcome);
 /* Stop it, and wait until it has stopped. */
 void live_worker_stop(struct scene *s, struct live_worker *w, int drain_ms);
 
+/* Wait until it has had so many more heartbeats. */
+void live_worker_await_beats(struct scene *s, const struct live_worker *w, uint64_t n);
+
 /* Free it now instead of at the end of the scene. */
 void live_worker_free(struct scene *s, struct live_worker *w);
 
