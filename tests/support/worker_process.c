@@ -50,8 +50,18 @@ static void on_sigterm(evutil_socket_t fd, short what, void *arg)
     muster_worker_stop(w->worker, -1);
 }
 
+/* Before the handler is there, SIGTERM would kill it; who sees it in Redis may send one already. */
+static void hold_sigterm(int how)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(how, &set, NULL);
+}
+
 static void be_worker(struct scene *s, const struct worker_spec *spec, int orders)
 {
+    hold_sigterm(SIG_BLOCK);
     s->base = event_base_new();
     muster_client_free(s->client);
     s->client = scene_client(s);
@@ -61,6 +71,7 @@ static void be_worker(struct scene *s, const struct worker_spec *spec, int order
     struct event *sigterm = evsignal_new(s->base, SIGTERM, on_sigterm, w);
     event_add(order, NULL);
     event_add(sigterm, NULL);
+    hold_sigterm(SIG_UNBLOCK);
     while (!w->has_stopped)
         event_base_loop(s->base, EVLOOP_ONCE);
     if (w->stop_err)

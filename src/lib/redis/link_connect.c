@@ -309,6 +309,8 @@ static void on_breaker(evutil_socket_t fd, short what, void *arg)
         cause.err = MUSTER_E_CONN;
     }
     memcpy(cause.why, l->why, sizeof cause.why);
+    if (!l->is_closed)
+        wire_throw_away(l->wire);
     /* The break stays noted until the end: a call from inside is not accepted, and no second break is noted. */
     drop(l);
     go_down(l, &cause);

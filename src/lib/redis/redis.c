@@ -163,6 +163,7 @@ int redis_break(struct redis *r, int err, const char *why)
         redis_error_set(r, "%s: %s", where, why);
     if (r->borrowed)
         spoil(r->borrowed, err, *why ? why : "no answer");
+    wire_throw_away(r->wire);
     redis_leave(r);
     return err;
 }
@@ -250,8 +251,10 @@ static int break_off(struct redis *r)
     int err = redis_check_interrupt(r);
     if (err != MUSTER_OK && r->borrowed)
         spoil(r->borrowed, err, "interrupted");
-    if (err != MUSTER_OK)
+    if (err != MUSTER_OK) {
+        wire_throw_away(r->wire);
         redis_leave(r);
+    }
     return err;
 }
 

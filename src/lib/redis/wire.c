@@ -84,6 +84,12 @@ void wire_free(struct wire *w)
     free(w);
 }
 
+void wire_throw_away(struct wire *w)
+{
+    if (w && w->fd >= 0 && !w->is_borrowed)
+        wire_socket_throw_away(w->fd);
+}
+
 /* Only the first failure counts. */
 static void fail(struct wire *w, int err, const char *why)
 {

@@ -47,6 +47,9 @@ struct wire_place {
 
 int wire_new(struct wire **out);
 void wire_free(struct wire *w);
+/* After a break, before it is freed (NULL: nothing is): what the kernel has not sent yet is never sent. It may be megabytes.
+ * Over a slow line they would go on for minutes, beside the same requests over the next connection. */
+void wire_throw_away(struct wire *w);
 
 /* One of these, once. */
 void wire_connect(struct wire *w, const struct wire_place *place);

@@ -135,6 +135,13 @@ size_t wire_socket_held(int fd)
     return ioctl(fd, SIOCOUTQ, &n) == 0 && n > 0 ? (size_t)n : 0;
 }
 
+void wire_socket_throw_away(int fd)
+{
+    const struct linger at_once = {.l_onoff = 1};
+    if (wire_socket_held(fd) > 0)
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
 int wire_socket_limit(int fd, int ms)
 {
     const struct timeval limit = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};

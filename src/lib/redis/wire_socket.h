@@ -26,6 +26,8 @@ enum wire_io wire_socket_write(int fd, const void *data, size_t len, size_t *n);
 
 /* How much of what was written it still holds; over TCP that is what the other side has not acknowledged. */
 size_t wire_socket_held(int fd);
+/* Closing it throws that away. One that holds nothing is closed as ever. */
+void wire_socket_throw_away(int fd);
 
 /* As wire_socket_read(), but it waits, for as long as wire_socket_limit() has said (at least 1 ms). WIRE_IO_WAITS_IN:
  * nothing has come, or, if errno is EINTR, a signal. wire_socket_limit() returns 0, or -1 with errno. */
