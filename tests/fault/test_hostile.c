@@ -174,7 +174,7 @@ static void make_argv(const struct stage *t, struct run *r)
         r->argv[n++] = "--json";
     if (strcmp(r->row[0], "events") && strcmp(r->row[0], "listen") && strcmp(r->row[0], "work")) {
         r->argv[n++] = "--timeout";
-        r->argv[n++] = "300ms";
+        r->argv[n++] = r->spec.constant ? "1m" : "300ms"; /* a constant answer always comes */
     }
     for (size_t i = 1; i < ARGS_MAX && r->row[i]; i++) {
         const char *word = r->row[i];

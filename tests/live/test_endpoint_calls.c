@@ -123,6 +123,7 @@ static void take_later(struct answers *as)
     assert_ok(muster_async_take(as->async, "q", 1, 10 * SOON_MS, 10 * SOON_MS, answers_fn, NULL));
 }
 
+/* Asks again if the answer is that it was in doubt. */
 static bool has_taken(void *arg)
 {
     struct answers *as = arg;
@@ -133,14 +134,26 @@ static bool has_taken(void *arg)
     return as->n > n && as->last.err == MUSTER_OK;
 }
 
+static bool waits_at_the_old_one(void *arg)
+{
+    assert_false(has_taken(arg));
+    return endpoint_hears_at_the_old_one(NULL);
+}
+
+static bool waits_at_the_new_one(void *arg)
+{
+    assert_false(has_taken(arg));
+    return endpoint_hears_at_the_new_one(NULL);
+}
+
 static void an_asynchronous_take_follows(struct scene *s, enum endpoint_turn turn, enum endpoint_after after)
 {
     struct answers as;
     answers_open(&as, s, endpoint.url, ENDPOINT_TIMEOUT_MS, NULL);
     take_later(&as);
-    wait_on(s->base, endpoint_hears_at_the_old_one, NULL, SOON_MS);
+    wait_on(s->base, waits_at_the_old_one, &as, SOON_MS);
     endpoint_fail_over(s, turn, after);
-    wait_on(s->base, endpoint_hears_at_the_new_one, NULL, SOON_MS);
+    wait_on(s->base, waits_at_the_new_one, &as, SOON_MS);
     scene_enqueue(s, "q", "t");
     wait_on(s->base, has_taken, &as, SOON_MS);
     answers_close(&as);

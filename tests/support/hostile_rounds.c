@@ -80,7 +80,7 @@ void hostile_rounds(struct scene *s, const char *relay_to, uint64_t fastest, hos
     unsigned n = 0;
     script_world_make(&r.world, s);
     script_world_keep(&r.world);
-    for (uint64_t seed = random_seed(1); now_ms() < until; seed++, n++) {
+    for (uint64_t seed = random_seed(1); n == 0 || now_ms() < until; seed++, n++) {
         struct random random = random_from(seed);
         run_round(&r, &(struct hostile_spec){
                           .relay_to = relay_to, .seed = seed, .percent = 5 + (unsigned)random_below(&random, 50)});

@@ -51,11 +51,10 @@ static bool is_removed(void *arg)
     return access(dir, F_OK) != 0;
 }
 
+/* With all signals blocked. */
 static void keep(char *dir)
 {
-    sigset_t all, end;
-    sigfillset(&all);
-    sigprocmask(SIG_BLOCK, &all, NULL);
+    sigset_t end;
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     sigemptyset(&end);
     sigaddset(&end, SIGTERM);
@@ -73,9 +72,13 @@ static void make_dir(struct redis_server *s)
         fail_msg("no directory like %s", s->dir);
     snprintf(s->socket, sizeof s->socket, "%s/redis.sock", s->dir);
     snprintf(s->url, sizeof s->url, "unix://%s", s->socket);
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before); /* it may be told to remove it before it has run at all */
     s->keeper = child_fork();
     if (s->keeper == 0)
         keep(s->dir);
+    sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 /* ---- the server ---- */
@@ -338,7 +341,7 @@ void redis_server_remove(struct redis_server *s)
     kill(s->keeper, SIGTERM);
     int status = child_reap(s->keeper, 2 * SOON_MS);
     if (status)
-        fail_msg("%s could not be removed", s->dir);
+        fail_msg("%s could not be removed: its keeper ended with wait status 0x%x", s->dir, (unsigned)status);
 }
 
 /* ---- looking at it ---- */
