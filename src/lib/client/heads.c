@@ -306,6 +306,8 @@ static int ask_some(struct muster_client *c, size_t most, const char *const *ids
     for (size_t i = first; err == MUSTER_OK && i < *at; i++)
         if (ids[i])
             err = fill_job(c, most, ids[i], fields, replies[i]);
+    if (err == MUSTER_E_DENIED) /* of what did not fit; all of it is still to be read */
+        *at = first;
     return err;
 }
 
