@@ -178,6 +178,30 @@ static void what_redis_sends_together_is_not_told_as_too_much(void **state)
     proxy_stop(&proxy);
 }
 
+static void a_worker_is_not_told_that_what_redis_sends_together_is_too_much(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy;
+    int n_told = 0;
+    struct worker_spec spec = {
+        .id = "w1", .ttl_ms = 3000, .hands = 20, .answer = MUSTER_FINISH, .on_event = count_told, .arg = &n_told};
+    spec.queues[0].name = "other";
+    live_worker_stop(s, live_worker_idle(s, &spec), 0); /* Redis knows the script from now on */
+    enqueue_all(s, &three_go);
+    limited_set(s, "normal 256mb 0 0");
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    proxy_trap(&proxy, lua_scripts[SCRIPT_TURN].sha1, PROXY_REPLIES);
+    spec.url = proxy.url;
+    spec.queues[0].name = "q";
+    struct live_worker *w = live_worker_new(s, &spec);
+    raw_await(s->server->redis, w->base, 0, "LLEN %s:queues:q", s->prefix);
+    raw_await(s->server->redis, w->base, 0, "HLEN %s:processing:w1:q", s->prefix);
+    assert_int_equal(proxy_count(&proxy).trapped, 1);
+    assert_int_equal(n_told, 0);
+    live_worker_stop(s, w, 0);
+    proxy_stop(&proxy);
+}
+
 struct answers {
     int n, err;
 };
@@ -232,6 +256,7 @@ int main(int argc, char **argv)
         limited_test(a_client_that_takes_many_comes_down_to_what_goes),
         limited_test(a_client_that_takes_hundreds_comes_down_to_what_goes),
         limited_test(what_redis_sends_together_is_not_told_as_too_much),
+        limited_test(a_worker_is_not_told_that_what_redis_sends_together_is_too_much),
         limited_test(asynchronous_takes_come_down_to_what_goes),
         limited_test(asynchronous_takes_of_hundreds_come_down_to_what_goes),
     };
