@@ -53,9 +53,62 @@ static void a_server_that_goes_away_is_no_limit(void **state)
     raw_do(s->server->redis, "ACL DELUSER no-config");
 }
 
+/* ---- in the middle of a page ---- */
+
+/* More than come in one answer. */
+enum { N_LONG = 8 };
+
+static void enqueue_long(struct scene *s)
+{
+    static char bytes[MUSTER_HEAD_MAX];
+    for (int i = 0; i < N_LONG; i++) {
+        bytes[0] = (char)('a' + i);
+        assert_ok(muster_task_enqueue(s->client, "q", bytes, sizeof bytes, NULL));
+    }
+}
+
+static int see_place(const struct muster_task *task, void *n)
+{
+    assert_int_equal(*(const char *)task->data, 'a' + (int)task->position);
+    ++*(int *)n;
+    return 0;
+}
+
+/* The first answer has come. */
+static void cut(enum muster_log_level level, const char *line, void *arg)
+{
+    if (level == MUSTER_LOG_DEBUG && strstr(line, "heads: "))
+        proxy_trap(arg, lua_scripts[SCRIPT_HEADS].sha1, PROXY_REPLIES);
+}
+
+static void what_is_shown_of_a_page_that_breaks_off_has_its_place(void **state)
+{
+    struct scene *s = *state;
+    struct proxy p;
+    struct muster_client *c;
+    int n = 0;
+    enqueue_long(s);
+    proxy_start(&p, s->server->dir, s->server->socket);
+    assert_ok(muster_client_new(&c, &(struct muster_client_options){.size = sizeof(struct muster_client_options),
+                                                                    .url = p.url,
+                                                                    .prefix = s->prefix}));
+    assert_ok(muster_task_peek(c, "q", 0, N_LONG, see_place, &n));
+    assert_int_equal(n, N_LONG);
+    muster_log_set(cut, &p);
+    int err = muster_task_peek(c, "q", 0, N_LONG, see_place, &n);
+    muster_log_set(muster_log_silent, NULL);
+    assert_err(err, MUSTER_E_CONN);
+    assert_in_range(proxy_count(&p).trapped, 1, 2);
+    muster_client_free(c);
+    proxy_stop(&p);
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {live_test(a_server_that_goes_away_is_no_limit)};
+    const struct CMUnitTest tests[] = {
+        live_test(a_server_that_goes_away_is_no_limit),
+        live_test(what_is_shown_of_a_page_that_breaks_off_has_its_place),
+    };
     setenv("MUSTER_TRACE", "script", 1); /* what a script was answered is told */
     muster_log_set(muster_log_silent, NULL);
     return scene_run(tests, argc, argv);

@@ -242,6 +242,16 @@ static void lists_without_scripts_are_read_in_more_answers(void **state)
     }
 }
 
+/* What an answer has left out, the script may not ask for alone. So it is read by plain commands, all of it. */
+static void lists_are_read_where_a_script_is_denied_the_rest(void **state)
+{
+    struct scene *s = *state;
+    make_all(s);
+    struct muster_client *c = client_of(s, "-hget");
+    assert_all_shown(c);
+    muster_client_free(c);
+}
+
 /* ---- many that are short ---- */
 
 static int count_worker(const struct muster_worker_info *w, void *n)
@@ -401,6 +411,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         limited_test(lists_are_read_in_more_answers),
         limited_test(lists_without_scripts_are_read_in_more_answers),
+        limited_test(lists_are_read_where_a_script_is_denied_the_rest),
         limited_test(what_is_many_together_is_read_in_more_answers),
         limited_test(what_just_fills_an_answer_is_shown_whole),
         limited_test(what_does_not_come_names_the_limit),

@@ -200,7 +200,13 @@ int heads_ask(struct muster_client *c, size_t most, struct redisReply **reply, c
         err = complete(c, most, reply, words, reply_count(reply_at(all, 0)));
     }
     redis_reply_free(all);
-    return err == MUSTER_E_DENIED ? heads_plain_ask(c, most, reply, words) : err;
+    if (err == MUSTER_E_DENIED)
+        err = heads_plain_ask(c, most, reply, words);
+    if (err != MUSTER_OK) {
+        redis_reply_free(*reply);
+        *reply = NULL;
+    }
+    return err;
 }
 
 /* ---- jobs ---- */
@@ -306,6 +312,8 @@ static int ask_some(struct muster_client *c, size_t most, const char *const *ids
     for (size_t i = first; err == MUSTER_OK && i < *at; i++)
         if (ids[i])
             err = fill_job(c, most, ids[i], fields, replies[i]);
+    if (err == MUSTER_E_DENIED) /* of what did not fit; all of it is still to be read */
+        *at = first;
     return err;
 }
 

@@ -11,7 +11,7 @@
 #define HEADS_WHOLE ((size_t)0)
 
 /* As client_ask(), but a text of more than `most` bytes is cut by Redis: reply_head() reads it. `words` begin with a
- * command that reads and its key. */
+ * command that reads and its key. Of what comes in several answers an error leaves nothing. */
 int heads_ask(struct muster_client *c, size_t most, struct redisReply **reply, const char *const *words);
 
 /* Of the records of n jobs these fields, up to NULL, or all of {field, value, ...} if `fields` is NULL; an id may be

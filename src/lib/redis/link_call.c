@@ -21,7 +21,7 @@
 /* Does a script go as its digest, or with its whole text? */
 enum script_form { BY_DIGEST, WITH_BODY };
 
-/* With room for so many heavy calls there is room for any number. */
+/* With room for so many heavy calls there is room for any number, unless so many or more were too much together. */
 #define ROOM_MAX 64
 /* What was too much together may have been so for another reason: after so long twice as much is tried. */
 #define ROOM_MOST_MS (10 * 60 * 1000)
@@ -206,9 +206,9 @@ static void make_room(struct link *l)
     if (l->room_most > 0 && clock_ms() >= l->room_most_until_ms)
         link_set_room_most(l, l->room_most * 2 > ROOM_MAX ? 0 : l->room_most * 2);
     l->room *= 2;
-    if (l->room_most > 0 && l->room > l->room_most)
-        l->room = l->room_most;
-    if (l->room > ROOM_MAX)
+    if (l->room_most > 0)
+        l->room = l->room < l->room_most ? l->room : l->room_most;
+    else if (l->room > ROOM_MAX)
         l->room = 0;
 }
 

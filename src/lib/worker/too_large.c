@@ -32,6 +32,25 @@ static void tell_together(struct muster_worker *w)
     t->together = 0;
 }
 
+/* May they have ended it for their size? Not if this Redis sends as much. */
+static bool may_be_too_much(const struct too_large *t)
+{
+    return byte_limits_may_end(&t->limits, BYTE_LIMITS_ANSWER, t->n_bytes);
+}
+
+/* Half of them came through, and all are here that had no answer. */
+static void judge_fetched(struct muster_worker *w, size_t room)
+{
+    struct too_large *t = &w->too_large;
+    if (t->together == 0 || room == 1 || room != link_room_most(w->connection.data) ||
+        t->limits.how != BYTE_LIMITS_KNOWN || process_count(w, LACKS_BYTES) > 0)
+        return;
+    if (may_be_too_much(t))
+        tell_together(w);
+    else
+        link_set_room_most(w->connection.data, t->together = 0);
+}
+
 /* What was asked for together has ended a connection, and is asked for in fewer; or it was for another reason. */
 static void judge_together(struct muster_worker *w)
 {
@@ -39,8 +58,9 @@ static void judge_together(struct muster_worker *w)
     const size_t most = link_room_most(w->connection.data);
     if (most == 0 || t->limits.how != BYTE_LIMITS_KNOWN)
         return;
-    const bool is_second = t->together > 0 && t->together != 2 * most;
+    const bool is_second = t->together > 0 && t->together != 2 * most && may_be_too_much(t);
     t->together = 2 * most;
+    t->n_bytes = 0;
     if (t->limits.answer == 0)
         link_set_room_most(w->connection.data, t->together = 0);
     else if (is_second)
@@ -113,8 +133,7 @@ int too_large_take_most(struct muster_worker *w, struct muster_process *const *e
     const size_t room = link_room(w->connection.data), in_flight = (size_t)w->turns.takes_in_flight;
     if (room == 1 && n_ends > 0 && is_large_result(ends[0]))
         return 0;
-    if (w->too_large.together > 0 && room > 1 && room == link_room_most(w->connection.data))
-        tell_together(w);
+    judge_fetched(w, room);
     /* More than there is room for would be held, and asked for again and again behind one that finds nothing. */
     if (room >= (size_t)most + in_flight)
         return most;
@@ -194,4 +213,5 @@ bool too_large_task(struct muster_process *p, uint64_t n_bytes)
 void too_large_fetched(struct muster_process *p)
 {
     p->n_broken = 0;
+    p->worker->too_large.n_bytes += p->len;
 }

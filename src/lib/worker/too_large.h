@@ -12,6 +12,7 @@
 struct too_large {
     bool has_broken;           /* a process may have ended a connection, since Redis was asked */
     size_t together;           /* so many ended a connection together, or one of them did; 0: none */
+    uint64_t n_bytes;          /* these have, as far as they were fetched since, one by one */
     bool has_told;             /* that together they are too large */
     struct byte_limits limits; /* of the last connection */
 };
