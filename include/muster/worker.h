@@ -642,8 +642,9 @@ typedef void muster_put_done_fn(struct muster_worker *w, int err, const char *id
  * Put a job (struct muster_job_spec, job.h) without blocking, over the worker's own connection: as muster_job_put(),
  * and in everything else as muster_worker_enqueue(), also for threads, answers and confirmation. The spec and all that
  * it points to are copied. Puts and enqueues keep their order, and a process that ends after this call ends after the
- * job is there; it is, with MUSTER_E_EXISTS, but while the last job of its id is still let go (muster_job_put()): then the
- * process goes back, and its handler puts it again. A schedule (`cron`) is refused: that needs Redis' time first.
+ * job is there; it is, with MUSTER_E_EXISTS. But while the last job of its id is still let go (E_EXISTS), or runs and its
+ * queue was deleted (E_STATE; muster_job_put()), the process goes back, and its handler puts it again. A schedule (`cron`)
+ * is refused: that needs Redis' time first.
  *
  * Returns as muster_worker_enqueue(); MUSTER_E_INVALID and MUSTER_E_TOO_BIG also for what the spec must not have, and
  * muster_worker_error() says what.
