@@ -516,7 +516,7 @@ enum muster_on_stderr {
  * environment are too long for the system), the task is given back, and the worker stops with E_NOT_FOUND. If only the
  * system lacks something at that moment (descriptors, memory, processes), or somebody writes the program's file, the task
  * or job is given back: that costs no retry, and does not count for `max_tasks`. MUSTER_EVENT_REFUSED (E_NOMEM) tells
- * what, once until a command begins again, and the worker takes nothing for a second.
+ * what, once until nothing was lacking for ten seconds, and the worker takes nothing for a second.
  *
  * What children leave running in the background may hold the pipes of their results. These are bounded: if the program
  * may open too few files (ulimit -n), no command with a result begins until some have ended, as if the system lacked them.
