@@ -224,6 +224,7 @@ void tell_damaged(struct muster_worker *w, const char *key)
     const bool was_told = t->damage_told;
     t->damage_told = key || t->damage_met;
     t->damage_met = key != NULL;
+    figures_add(&w->figures.refusals, key != NULL);
     if (!key || was_told)
         return;
     snprintf(line, sizeof line, "the key '%s' has a wrong type; its queue or worker is passed over", key);
