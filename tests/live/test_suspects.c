@@ -362,8 +362,11 @@ static void a_damaged_key_holds_up_its_own_queue_only(void **state)
     scene_await_starts(s, 2);
     assert_non_null(journal_find(s->journal, 0, JOURNAL_START, -1, "w", "other"));
     live_worker_end(w, MUSTER_FINISH);
-    raw_do(s->server->redis, "RENAME %s:kept %s:suspects:q", s->prefix, s->prefix);
+    scene_enqueue(s, "r", "behind");
     scene_await_starts(s, 3);
+    live_worker_end(w, MUSTER_FINISH);
+    raw_do(s->server->redis, "RENAME %s:kept %s:suspects:q", s->prefix, s->prefix);
+    scene_await_starts(s, 4);
     live_worker_answer(w, MUSTER_FINISH);
     await_quiet(s, "q");
 }
