@@ -335,8 +335,8 @@ struct muster_worker_options {
      * to show themselves, because nobody wrote a heartbeat for long, it waits for that, two ttls of its own at most; then
      * a warning of the log says how many are left. A worker that died less than its ttl ago is not known to be dead, and
      * is not waited for. If a registration, a heartbeat, or what a former life held (`resume`) is refused for a damaged
-     * key, it ends with E_REDIS as soon as nothing runs, and what has ended was sent and answered. One that serves no queue, not yet or not any more, does not
-     * end by this: it may be given one. */
+     * key, it ends with E_REDIS as soon as nothing runs, and what has ended was sent and answered. One that serves no
+     * queue, not yet or not any more, does not end by this: it may be given one. */
     int burst;
 
     /* Each take begins with the next queue, instead of always with the first one served (qless's round robin). */
