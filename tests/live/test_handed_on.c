@@ -319,10 +319,13 @@ PLOT(data_whose_script_is_forgotten, DATA, FORGOTTEN)
 
 /* ---- what is never accepted ---- */
 
-static int put_behind_nobody(struct muster_process *p, muster_put_done_fn *fn)
+/* Whom the job "late", or the one of this name, is to wait for. */
+static const char *const nobody[] = {"nobody"}, *const itself[] = {"dropped"}, *const *never;
+
+static int put_behind(struct muster_process *p, muster_put_done_fn *fn)
 {
-    static const char *const nobody[] = {"nobody"};
-    const struct muster_job_spec spec = {.size = sizeof spec, .id = "late", .after = nobody, .n_after = 1};
+    const struct muster_job_spec spec = {
+        .size = sizeof spec, .id = never == itself ? *itself : "late", .after = never, .n_after = 1};
     return muster_worker_put(muster_process_worker(p), "next", &spec, fn, p);
 }
 
@@ -330,7 +333,7 @@ static enum muster_outcome hand_on_and_finish(struct muster_process *p, void *ar
 {
     struct live_worker *w = arg;
     journal_process(w->journal, JOURNAL_START, 0, p);
-    return put_behind_nobody(p, NULL) == MUSTER_OK ? MUSTER_FINISH : MUSTER_RETRY;
+    return put_behind(p, NULL) == MUSTER_OK ? MUSTER_FINISH : MUSTER_RETRY;
 }
 
 static void finish_all_the_same(struct muster_worker *w, int err, const char *id, void *process)
@@ -344,7 +347,7 @@ static enum muster_outcome hand_on_and_decide(struct muster_process *p, void *ar
 {
     struct live_worker *w = arg;
     journal_process(w->journal, JOURNAL_START, 0, p);
-    return put_behind_nobody(p, finish_all_the_same) == MUSTER_OK ? MUSTER_LATER : MUSTER_RETRY;
+    return put_behind(p, finish_all_the_same) == MUSTER_OK ? MUSTER_LATER : MUSTER_RETRY;
 }
 
 static void run_one(struct scene *s, muster_handler_fn *handler)
@@ -356,9 +359,8 @@ static void run_one(struct scene *s, muster_handler_fn *handler)
     assert_int_equal(scene_starts(s), 1);
 }
 
-static void a_process_fails_if_what_it_hands_on_is_never_accepted(void **state)
+static void assert_it_fails(struct scene *s)
 {
-    struct scene *s = *state;
     run_one(s, hand_on_and_finish);
     char *failed = raw_string(s->server->redis, "HGETALL %s:failures:q", s->prefix);
     assert_non_null(strstr(failed, "not-handed-on"));
@@ -366,9 +368,23 @@ static void a_process_fails_if_what_it_hands_on_is_never_accepted(void **state)
     scene_await_events(s, MUSTER_EVENT_REFUSED, "w", 1);
 }
 
+static void a_process_fails_if_what_it_hands_on_is_never_accepted(void **state)
+{
+    never = nobody;
+    assert_it_fails(*state);
+}
+
+/* An id may be the word for a reason that passes. */
+static void so_does_one_whose_job_would_wait_for_itself(void **state)
+{
+    never = itself;
+    assert_it_fails(*state);
+}
+
 static void who_was_told_decides(void **state)
 {
     struct scene *s = *state;
+    never = nobody;
     run_one(s, hand_on_and_decide);
     assert_int_equal(raw_int(s->server->redis, "EXISTS %s:failed:q", s->prefix), 0);
     scene_assert_quiet(s);
@@ -394,6 +410,7 @@ int main(int argc, char **argv)
         live_test(data_whose_answer_is_lost),
         live_test(data_whose_script_is_forgotten),
         live_test(a_process_fails_if_what_it_hands_on_is_never_accepted),
+        live_test(so_does_one_whose_job_would_wait_for_itself),
         live_test(who_was_told_decides),
     };
     return scene_run(tests, argc, argv);
