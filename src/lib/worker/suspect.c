@@ -10,8 +10,8 @@
  *      against it, and against nothing else. The call names the queues of what still runs. Redis refuses if a death of
  *      those counts, too; then the worker waits for one of them to end, and asks again. So handlers of queues without
  *      max_crashes, which may run for ever, hold no suspect up.
- *   2. Ends that are not confirmed must be confirmed first, but for those that a damaged key refuses: that key would
- *      hold up all queues. Their handlers have ended, so they cannot be to blame.
+ *   2. Ends that are not confirmed must be confirmed first, but for those that a damaged key refuses, or whose data it
+ *      refuses: that key would hold up all queues. Their handlers have ended, so they cannot be to blame.
  *   3. While the worker has suspects it takes nothing more: it could not start it, and others may have a free hand
  *      (worker_capacity()). But those that are put off (5) keep only a hand each.
  *   4. A suspect that has run alone for five minutes is acquitted, and the worker goes on as usual.
@@ -199,13 +199,21 @@ static bool can_ask(const struct muster_worker *w)
     return !w->suspects.in_flight && !w->suspects.is_refused && connection_can_call(w);
 }
 
+static bool is_barred(const struct muster_worker *w)
+{
+    const struct muster_process *p;
+    PROCESS_EACH(p, w, BARS)
+        if (!extend_is_refused(p))
+            return true;
+    return false;
+}
+
 /* The program is heard only while nothing else is in the way. */
 static bool may_begin(struct muster_process *p)
 {
     struct muster_worker *w = p->worker;
     const struct suspects *s = &w->suspects;
-    return s->stage == SUSPECT_WAITS && can_ask(w) && process_count(w, BARS) == 0 &&
-           process_count(w, IS_RUNNING) <= s->beside_most &&
+    return s->stage == SUSPECT_WAITS && can_ask(w) && !is_barred(w) && process_count(w, IS_RUNNING) <= s->beside_most &&
            (p->served->executor != &executor_next || executor_next_is_wanted(w));
 }
 
