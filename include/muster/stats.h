@@ -96,7 +96,7 @@ MUSTER_API int64_t muster_histogram_bound_us(int bucket);
     X(crashed, "processes of dead workers that failed then, in group crashed")                                \
     X(doubts, "times in doubt: no heartbeat was confirmed for a whole ttl")                                   \
     X(lost, "registrations that others have ended")                                                           \
-    X(refusals, "refusals and damaged keys that it told of")                                                  \
+    X(refusals, "refusals by Redis, and damaged keys that it met, told or not")                               \
     X(data_reconnects, "times its data connection came back after a break")                                   \
     X(subscription_reconnects, "times its subscription came back after a break")                              \
     X(readbacks, "times it asked Redis what it holds")                                                        \

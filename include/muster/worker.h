@@ -334,9 +334,9 @@ struct muster_worker_options {
      * past their end (their ttl, when Redis has looked) is work too: the worker sweeps them first. If they have time yet
      * to show themselves, because nobody wrote a heartbeat for long, it waits for that, two ttls of its own at most; then
      * a warning of the log says how many are left. A worker that died less than its ttl ago is not known to be dead, and
-     * is not waited for. If a registration or a heartbeat is refused for a damaged key, it ends with E_REDIS as soon as
-     * nothing runs, and what has ended was sent and answered. One that serves no queue, not yet or not any more, does not
-     * end by this: it may be given one. */
+     * is not waited for. If a registration, a heartbeat, or what a former life held (`resume`) is refused for a damaged
+     * key, it ends with E_REDIS as soon as nothing runs, and what has ended was sent and answered. One that serves no
+     * queue, not yet or not any more, does not end by this: it may be given one. */
     int burst;
 
     /* Each take begins with the next queue, instead of always with the first one served (qless's round robin). */
@@ -516,7 +516,7 @@ enum muster_on_stderr {
  * environment are too long for the system), the task is given back, and the worker stops with E_NOT_FOUND. If only the
  * system lacks something at that moment (descriptors, memory, processes), or somebody writes the program's file, the task
  * or job is given back: that costs no retry, and does not count for `max_tasks`. MUSTER_EVENT_REFUSED (E_NOMEM) tells
- * what, once until a command begins again, and the worker takes nothing for a second.
+ * what, once until nothing was lacking for ten seconds, and the worker takes nothing for a second.
  *
  * What children leave running in the background may hold the pipes of their results. These are bounded: if the program
  * may open too few files (ulimit -n), no command with a result begins until some have ended, as if the system lacked them.
@@ -642,8 +642,9 @@ typedef void muster_put_done_fn(struct muster_worker *w, int err, const char *id
  * Put a job (struct muster_job_spec, job.h) without blocking, over the worker's own connection: as muster_job_put(),
  * and in everything else as muster_worker_enqueue(), also for threads, answers and confirmation. The spec and all that
  * it points to are copied. Puts and enqueues keep their order, and a process that ends after this call ends after the
- * job is there; it is, with MUSTER_E_EXISTS, but while the last job of its id is still let go (muster_job_put()): then the
- * process goes back, and its handler puts it again. A schedule (`cron`) is refused: that needs Redis' time first.
+ * job is there; it is, with MUSTER_E_EXISTS. But while the last job of its id is still let go (E_EXISTS), or runs and its
+ * queue was deleted (E_STATE; muster_job_put()), the process goes back, and its handler puts it again. A schedule (`cron`)
+ * is refused: that needs Redis' time first.
  *
  * Returns as muster_worker_enqueue(); MUSTER_E_INVALID and MUSTER_E_TOO_BIG also for what the spec must not have, and
  * muster_worker_error() says what.

@@ -24,11 +24,11 @@ local names_of, foreign, is_served, sets = {}, {}, {}, {}
 local left = homes_of(redis.call('HGETALL', key))
 for i = 4, #args do
   is_served[args[i]] = true
-  sets[#sets + 1] = args[i]
 end
 for _, old in ipairs(left) do
   names_of[old.queue] = old.homes
-  foreign[#foreign + 1] = not is_served[old.queue] and old.queue or nil
+  local mine = is_served[old.queue] and sets or foreign
+  mine[#mine + 1] = old.queue
 end
 local wrong = #left > 0 and damaged_key(P, worker, sets, left)
 if wrong then

@@ -186,6 +186,23 @@ static void a_program_that_cannot_be_executed_stops_the_worker_and_the_task_stay
     assert_int_equal(failed(s), 0);
 }
 
+/* What comes behind a reason would have no room where that is said for each hand. */
+static void for_several_hands_it_is_said_once(void **state)
+{
+    struct scene *s = *state;
+    const char *const argv[] = {make_program(s, "#!/no/such/interpreter\n"), NULL};
+    const struct muster_command command = {.size = sizeof command, .argv = argv};
+    scene_enqueue_n(s, "q", "t", 4);
+    struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = "w1", .ttl_ms = 600, .hands = 4});
+    assert_ok(muster_worker_serve_command(w->worker, "q", &command));
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", 1);
+    const char *why = muster_worker_error(w->worker), *said = strstr(why, "cannot be run");
+    assert_non_null(said);
+    if (strstr(said + 1, "cannot be run"))
+        fail_msg("it is said again: %s", why);
+    assert_int_equal(scene_waiting(s, "q"), 4);
+}
+
 /* The task has no part in it, with or without a place for it among the arguments. */
 static void an_environment_that_is_too_long_stops_the_worker_and_the_task_stays(void **state)
 {
@@ -347,31 +364,38 @@ static void what_the_system_lacks_costs_a_job_nothing(void **state)
     scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", 1);
 }
 
-static bool has_begun_thrice(void *worker)
+enum { WRITTEN_HANDS = 4 };
+
+static bool has_begun_often(void *worker)
 {
     struct muster_worker_stats stats = {.size = sizeof stats};
     assert_ok(muster_worker_stats(worker, &stats));
-    return stats.started >= 3;
+    return stats.started >= 5 * WRITTEN_HANDS;
 }
 
-/* It is known only to the child that it cannot become its program. */
+/* It is known only to the child that it cannot become its program. Of several that try at once, the one that fails first may
+ * have been made last. */
 static void a_program_that_somebody_writes_costs_a_job_nothing(void **state)
 {
     struct scene *s = *state;
-    static const char program[] = "#!/bin/sh\n";
+    static const char program[] = "#!/bin/sh\n", *const ids[WRITTEN_HANDS] = {"a", "b", "c", "d"};
     char path[200];
     const char *const argv[] = {path, NULL};
     const struct muster_command command = {.size = sizeof command, .argv = argv};
-    struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = "w1", .ttl_ms = 600});
+    struct live_worker *w =
+        live_worker_new(s, &(struct worker_spec){.id = "w1", .ttl_ms = 600, .hands = WRITTEN_HANDS});
     snprintf(path, sizeof path, "%s/program", s->server->dir);
     int writer = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0700);
     assert_int_equal(write(writer, program, sizeof program - 1), sizeof program - 1);
     assert_ok(muster_worker_serve_command(w->worker, "q", &command));
-    job_put(s, "q", "a", "retries", "0");
-    wait_on(s->base, has_begun_thrice, w->worker, SOON_MS);
+    for (int i = 0; i < WRITTEN_HANDS; i++)
+        job_put(s, "q", ids[i], "retries", "0");
+    wait_on(s->base, has_begun_often, w->worker, SOON_MS);
     assert_int_equal(close(writer), 0);
-    job_await(s, "a", "state", "complete");
-    job_assert(s, "a", "retried", "");
+    for (int i = 0; i < WRITTEN_HANDS; i++) {
+        job_await(s, ids[i], "state", "complete");
+        job_assert(s, ids[i], "retried", "");
+    }
     assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_REFUSED, NULL, NULL), 1);
 }
 
@@ -437,6 +461,7 @@ int main(int argc, char **argv)
         live_test(any_other_exit_status_fails_the_task_in_its_group),
         live_test(exit_75_retries_the_task_after_the_delay),
         live_test(a_program_that_cannot_be_executed_stops_the_worker_and_the_task_stays),
+        live_test(for_several_hands_it_is_said_once),
         live_test(an_environment_that_is_too_long_stops_the_worker_and_the_task_stays),
         live_test(a_task_that_is_too_long_for_an_argument_fails_alone),
         live_test(a_program_that_is_being_written_is_tried_again),

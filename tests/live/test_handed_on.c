@@ -14,6 +14,7 @@
 #include "live_worker.h"
 #include "protocol/lua_scripts.h"
 #include "proxy.h"
+#include "taken.h"
 
 /* Heartbeats try again soon what was refused. */
 enum { TTL_MS = 1500 };
@@ -35,7 +36,7 @@ static const struct way {
             {"later, helped", .is_later = true, .helped = true}};
 
 /* What goes wrong when the process hands on. */
-enum trouble { WRONG_TYPE, FULL, CUT_BEFORE, CUT_BEHIND, FORGOTTEN, ENDING };
+enum trouble { WRONG_TYPE, FULL, CUT_BEFORE, CUT_BEHIND, FORGOTTEN, ENDING, DROPPED };
 
 static struct plot {
     struct scene *scene;
@@ -46,7 +47,8 @@ static struct plot {
     enum trouble trouble;
     atomic_int n_begun, n_hit;
     int n_finished, n_refused, n_down;
-    char broken[200]; /* an end that counted before what it follows was there */
+    const char *dropped; /* the process of a job with the id of what is handed on */
+    char broken[200];    /* an end that counted before what it follows was there */
 } the;
 
 /* ---- the trouble ---- */
@@ -88,6 +90,8 @@ static void begin_trouble(void)
     case ENDING: /* one of its id has ended, and those that waited for it are still let go */
         raw_do(redis, "ZADD %s:freed:dhanded-on 0 x", prefix);
         break;
+    case DROPPED: /* run_what_is_dropped() */
+        break;
     }
 }
 
@@ -103,6 +107,8 @@ static void end_trouble(void)
         raw_do(redis, "CONFIG SET maxmemory 0");
     if (the.trouble == ENDING)
         raw_do(redis, "DEL %s:freed:dhanded-on", prefix);
+    if (the.trouble == DROPPED)
+        assert_err(muster_lease_give_back(the.scene->client, the.dropped), MUSTER_E_CANCELLED);
 }
 
 /* ---- the worker ---- */
@@ -216,7 +222,8 @@ static void note_event(struct live_worker *w, const struct muster_event *e)
 static bool is_met(void *arg)
 {
     (void)arg;
-    const bool is_refused = the.trouble == WRONG_TYPE || the.trouble == FULL || the.trouble == ENDING;
+    const bool is_refused =
+        the.trouble == WRONG_TYPE || the.trouble == FULL || the.trouble == ENDING || the.trouble == DROPPED;
     return the.broken[0] || (is_refused ? the.n_refused > 0 : the.n_down > 0);
 }
 
@@ -232,6 +239,15 @@ static void begin_one(struct scene *s, const char *name)
         assert_ok(muster_job_put(s->client, "q", &spec, NULL));
     else
         scene_enqueue(s, "q", name);
+}
+
+/* A job of the id that is to be handed on runs, and its queue was deleted. */
+static void run_what_is_dropped(struct scene *s)
+{
+    const struct muster_job_spec spec = {.size = sizeof spec, .id = "handed-on", .data = {"old", 3}};
+    assert_ok(muster_job_put(s->client, "gone", &spec, NULL));
+    the.dropped = take_one(s, "gone", "old");
+    assert_ok(muster_queue_delete(s->client, "gone", NULL, NULL));
 }
 
 static void await_finished(struct scene *s, int n)
@@ -259,6 +275,8 @@ static void play(struct scene *s, const struct way *way, enum kind kind, enum tr
     struct live_worker *w = live_worker_idle(s, &spec);
     begin_one(s, "first"); /* the connection has brought the scripts once */
     await_finished(s, 1);
+    if (trouble == DROPPED)
+        run_what_is_dropped(s);
     begin_one(s, "second");
     wait_on(s->base, is_met, NULL, SOON_MS);
     end_trouble();
@@ -293,6 +311,7 @@ PLOT(a_job_that_the_cut_comes_before, A_JOB, CUT_BEFORE)
 PLOT(a_job_whose_answer_is_lost, A_JOB, CUT_BEHIND)
 PLOT(a_job_whose_script_is_forgotten, A_JOB, FORGOTTEN)
 PLOT(a_job_whose_id_is_not_free_yet, A_JOB, ENDING)
+PLOT(a_job_of_whose_id_one_runs_that_is_dropped, A_JOB, DROPPED)
 PLOT(data_that_are_refused, DATA, WRONG_TYPE)
 PLOT(data_that_the_cut_comes_before, DATA, CUT_BEFORE)
 PLOT(data_whose_answer_is_lost, DATA, CUT_BEHIND)
@@ -300,10 +319,13 @@ PLOT(data_whose_script_is_forgotten, DATA, FORGOTTEN)
 
 /* ---- what is never accepted ---- */
 
-static int put_behind_nobody(struct muster_process *p, muster_put_done_fn *fn)
+/* Whom the job "late", or the one of this name, is to wait for. */
+static const char *const nobody[] = {"nobody"}, *const itself[] = {"dropped"}, *const *never;
+
+static int put_behind(struct muster_process *p, muster_put_done_fn *fn)
 {
-    static const char *const nobody[] = {"nobody"};
-    const struct muster_job_spec spec = {.size = sizeof spec, .id = "late", .after = nobody, .n_after = 1};
+    const struct muster_job_spec spec = {
+        .size = sizeof spec, .id = never == itself ? *itself : "late", .after = never, .n_after = 1};
     return muster_worker_put(muster_process_worker(p), "next", &spec, fn, p);
 }
 
@@ -311,7 +333,7 @@ static enum muster_outcome hand_on_and_finish(struct muster_process *p, void *ar
 {
     struct live_worker *w = arg;
     journal_process(w->journal, JOURNAL_START, 0, p);
-    return put_behind_nobody(p, NULL) == MUSTER_OK ? MUSTER_FINISH : MUSTER_RETRY;
+    return put_behind(p, NULL) == MUSTER_OK ? MUSTER_FINISH : MUSTER_RETRY;
 }
 
 static void finish_all_the_same(struct muster_worker *w, int err, const char *id, void *process)
@@ -325,7 +347,7 @@ static enum muster_outcome hand_on_and_decide(struct muster_process *p, void *ar
 {
     struct live_worker *w = arg;
     journal_process(w->journal, JOURNAL_START, 0, p);
-    return put_behind_nobody(p, finish_all_the_same) == MUSTER_OK ? MUSTER_LATER : MUSTER_RETRY;
+    return put_behind(p, finish_all_the_same) == MUSTER_OK ? MUSTER_LATER : MUSTER_RETRY;
 }
 
 static void run_one(struct scene *s, muster_handler_fn *handler)
@@ -337,9 +359,8 @@ static void run_one(struct scene *s, muster_handler_fn *handler)
     assert_int_equal(scene_starts(s), 1);
 }
 
-static void a_process_fails_if_what_it_hands_on_is_never_accepted(void **state)
+static void assert_it_fails(struct scene *s)
 {
-    struct scene *s = *state;
     run_one(s, hand_on_and_finish);
     char *failed = raw_string(s->server->redis, "HGETALL %s:failures:q", s->prefix);
     assert_non_null(strstr(failed, "not-handed-on"));
@@ -347,9 +368,23 @@ static void a_process_fails_if_what_it_hands_on_is_never_accepted(void **state)
     scene_await_events(s, MUSTER_EVENT_REFUSED, "w", 1);
 }
 
+static void a_process_fails_if_what_it_hands_on_is_never_accepted(void **state)
+{
+    never = nobody;
+    assert_it_fails(*state);
+}
+
+/* An id may be the word for a reason that passes. */
+static void so_does_one_whose_job_would_wait_for_itself(void **state)
+{
+    never = itself;
+    assert_it_fails(*state);
+}
+
 static void who_was_told_decides(void **state)
 {
     struct scene *s = *state;
+    never = nobody;
     run_one(s, hand_on_and_decide);
     assert_int_equal(raw_int(s->server->redis, "EXISTS %s:failed:q", s->prefix), 0);
     scene_assert_quiet(s);
@@ -369,11 +404,13 @@ int main(int argc, char **argv)
         live_test(a_job_whose_answer_is_lost),
         live_test(a_job_whose_script_is_forgotten),
         live_test(a_job_whose_id_is_not_free_yet),
+        live_test(a_job_of_whose_id_one_runs_that_is_dropped),
         live_test(data_that_are_refused),
         live_test(data_that_the_cut_comes_before),
         live_test(data_whose_answer_is_lost),
         live_test(data_whose_script_is_forgotten),
         live_test(a_process_fails_if_what_it_hands_on_is_never_accepted),
+        live_test(so_does_one_whose_job_would_wait_for_itself),
         live_test(who_was_told_decides),
     };
     return scene_run(tests, argc, argv);

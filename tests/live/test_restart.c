@@ -13,8 +13,10 @@
 
 #include "base/format.h"
 #include "fake_server.h"
+#include "invariant.h"
 #include "live_worker.h"
 #include "slow.h"
+#include "worker_process.h"
 
 /* "By themselves": within 2 s of Redis accepting again, and slack for a busy machine. */
 #define BACK_MS slow_ms(2000)
@@ -245,6 +247,62 @@ static void what_comes_of_a_queue_that_was_left_before_goes_back(void **state)
     redis_server_remove(&own);
 }
 
+#ifdef MUSTER_FAILPOINTS
+static enum muster_outcome leave_r(struct muster_process *p, void *arg)
+{
+    struct live_worker *w = arg;
+    (void)p;
+    assert_ok(muster_worker_leave(w->worker, "r"));
+    return MUSTER_FINISH;
+}
+
+/* What it was handed of the queue comes back once, whether Redis has heard that it leaves again or not. */
+static void die_as_it_leaves_again(struct scene *s, const char *where)
+{
+    struct redis_server own;
+    char point[40];
+    uint64_t n;
+    size_t n_left = n_events(s, MUSTER_EVENT_LEFT), n_begun = scene_starts(s);
+    redis_server_start(&own, NULL);
+    scene_move(s, &own);
+    snprintf(point, sizeof point, "leave:%s:2:kill", where);
+    struct worker_process *victim = worker_process_start_to_die(
+        s, &(struct worker_spec){.id = "w", .ttl_ms = AN_HOUR, .handler = leave_r, .queues = {{"q", 0}, {"r", 0}}},
+        point);
+    scene_await_idle(s, "q", "w");
+    scene_await_idle(s, "r", "w");
+    raw_do(own.redis, "SAVE");
+    scene_enqueue(s, "q", "leave");
+    scene_await_events(s, MUSTER_EVENT_LEFT, "w", n_left + 1);
+    come_back_as_saved(s);
+    scene_enqueue(s, "r", where);
+    worker_process_await_death(victim);
+    assert_ok(muster_worker_fail(s->client, "w", &n));
+    struct live_worker *peer = live_worker_new(s, &(struct worker_spec){.id = where, .queues = {{"r", 0}}});
+    scene_await_starts(s, n_begun + 1);
+    scene_await_waiting(s, "r", 0);
+    live_worker_stop(s, peer, 0);
+    live_worker_free(s, peer);
+    assert_int_equal(journal_count(s->journal, JOURNAL_START, -1, where, where), 1);
+    assert_int_equal(raw_int(own.redis, "ZCARD %s:registry", s->prefix), 0);
+    invariant_assert(own.redis, s->prefix);
+    redis_server_remove(&own);
+}
+#endif
+
+static void who_dies_as_it_leaves_such_a_queue_again_loses_nothing_of_it(void **state)
+{
+#ifdef MUSTER_FAILPOINTS
+    static const char *const places[] = {"before_send", "after_send", "before_reply", "after_reply"};
+    for (size_t i = 0; i < N_OF(places); i++)
+        die_as_it_leaves_again(*state, places[i]);
+#else
+    (void)state;
+    print_message("skipped: this build has no failpoints (configure with -DMUSTER_FAILPOINTS=ON)\n");
+    skip();
+#endif
+}
+
 /* Its token is later than all of which that Redis knows. */
 static void what_redis_has_forgotten_is_lost(void **state)
 {
@@ -391,6 +449,7 @@ int main(int argc, char **argv)
         live_test(scripts_forgotten_under_load_are_sent_again),
         live_test(what_it_holds_of_a_queue_that_redis_has_forgotten_comes_back_when_it_dies),
         live_test(what_comes_of_a_queue_that_was_left_before_goes_back),
+        live_test(who_dies_as_it_leaves_such_a_queue_again_loses_nothing_of_it),
         live_test(what_redis_has_forgotten_is_lost),
         live_test(what_redis_has_forgotten_to_be_taken_up_is_taken_up_again),
         live_test(ends_in_flight_on_a_killed_connection_are_settled),

@@ -172,6 +172,47 @@ static void a_burst_does_not_end_before_they_have_run(void **state)
     scene_assert_quiet(s);
 }
 
+static const char *const q_and_s[] = {"q", "s", NULL};
+
+/* Of `s` there is nothing to take up. */
+static void a_damaged_key_of_another_queue_holds_nothing_up(void **state)
+{
+    struct scene *s = *state;
+    die_holding(s, 2);
+    raw_do(s->server->redis, "SET %s:failed:s text", s->prefix);
+    resume_with(s, &(struct again){.hands = 2, .answer = MUSTER_FINISH}, q_and_s);
+    scene_await_starts(s, 4);
+    scene_enqueue(s, "q", "new");
+    scene_await_starts(s, 5);
+    raw_do(s->server->redis, "DEL %s:failed:s", s->prefix);
+    await_quiet(s);
+}
+
+static void damage_the_home(struct scene *s)
+{
+    char *home = raw_string(s->server->redis, "HGET %s:worker:phoenix r:q", s->prefix);
+    assert_non_null(home);
+    raw_do(s->server->redis, "RENAME %s:home:%s:q %s:kept", s->prefix, home, s->prefix);
+    raw_do(s->server->redis, "SET %s:home:%s:q text", s->prefix, home);
+    free(home);
+}
+
+/* Between the registration and that it serves its queues. Nothing has run yet, so nothing is lost or done again. */
+static void a_burst_ends_if_it_cannot_take_them_up(void **state)
+{
+    static const char *const nothing[] = {NULL};
+    struct scene *s = *state;
+    die_holding(s, 2);
+    struct live_worker *w = resume_with(s, &(struct again){.hands = 2, .burst = 1, .answer = MUSTER_FINISH}, nothing);
+    size_t n_started = journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_STARTED, NULL, NULL);
+    scene_await_events(s, MUSTER_EVENT_STARTED, "phoenix", n_started + 1);
+    damage_the_home(s);
+    assert_ok(muster_worker_serve(w->worker, "q", 0, live_worker_handle, w));
+    scene_await_events(s, MUSTER_EVENT_STOPPED, "phoenix", 1);
+    assert_int_equal(w->stop_err, MUSTER_E_REDIS);
+    assert_non_null(strstr(muster_worker_error(w->worker), ":home:"));
+}
+
 static void each_queue_keeps_its_own(void **state)
 {
     struct scene *s = *state;
@@ -344,6 +385,8 @@ int main(int argc, char **argv)
         live_test(they_come_first_also_for_a_worker_that_takes_in_advance),
         live_test(a_burst_does_not_end_before_they_have_run),
         live_test(each_queue_keeps_its_own),
+        live_test(a_damaged_key_of_another_queue_holds_nothing_up),
+        live_test(a_burst_ends_if_it_cannot_take_them_up),
         live_test(what_a_resumed_life_does_not_serve_goes_back_at_once_and_is_told),
         live_test(thousands_are_resumed_in_order),
         live_test(without_resume_they_go_to_the_front),

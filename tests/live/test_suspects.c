@@ -362,9 +362,41 @@ static void a_damaged_key_holds_up_its_own_queue_only(void **state)
     scene_await_starts(s, 2);
     assert_non_null(journal_find(s->journal, 0, JOURNAL_START, -1, "w", "other"));
     live_worker_end(w, MUSTER_FINISH);
-    raw_do(s->server->redis, "RENAME %s:kept %s:suspects:q", s->prefix, s->prefix);
+    scene_enqueue(s, "r", "behind");
     scene_await_starts(s, 3);
+    live_worker_end(w, MUSTER_FINISH);
+    raw_do(s->server->redis, "RENAME %s:kept %s:suspects:q", s->prefix, s->prefix);
+    scene_await_starts(s, 4);
     live_worker_answer(w, MUSTER_FINISH);
+    await_quiet(s, "q");
+}
+
+static enum muster_outcome give_data(struct muster_process *p, void *arg)
+{
+    if (!muster_process_job(p))
+        return live_worker_handle(p, arg);
+    assert_ok(muster_process_set_data(p, "new", 3));
+    return MUSTER_FINISH;
+}
+
+/* Its handler has ended, and its end waits for its data. */
+static void data_that_a_damaged_key_refuses_hold_no_suspect_up(void **state)
+{
+    struct scene *s = *state;
+    make_suspects_paused(s, 1);
+    struct worker_spec spec = *holder();
+    spec.handler = give_data;
+    struct live_worker *w = live_worker_idle(s, &spec);
+    raw_do(s->server->redis, "SET %s:notes:w text", s->prefix);
+    job_put(s, "r", JOB_SPEC(.id = "j"));
+    scene_await_events(s, MUSTER_EVENT_REFUSED, "w", 1);
+    let_come(s);
+    scene_await_starts(s, 1);
+    live_worker_answer(w, MUSTER_FINISH);
+    scene_enqueue(s, "r", "other");
+    scene_await_starts(s, 2);
+    raw_do(s->server->redis, "DEL %s:notes:w", s->prefix);
+    raw_await(s->server->redis, s->base, 0, "HGET %s:queue:r running", s->prefix);
     await_quiet(s, "q");
 }
 
@@ -600,6 +632,7 @@ int main(int argc, char **argv)
         live_test(a_call_that_gets_lost_is_made_again),
         live_test(so_is_one_whose_answer_gets_lost),
         live_test(a_damaged_key_holds_up_its_own_queue_only),
+        live_test(data_that_a_damaged_key_refuses_hold_no_suspect_up),
         live_test(one_whose_end_is_refused_is_not_blamed_for_others),
         live_test(a_stop_gives_back_those_that_wait_and_blames_none),
         live_test(one_whose_queue_is_left_holds_up_nothing),

@@ -279,12 +279,20 @@ static void it_is_not_told_as_lost_with_the_worker(void **state)
 
 #define cut_test(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
+static uint64_t refusals(const struct live_worker *w)
+{
+    struct muster_worker_stats stats = {.size = sizeof stats};
+    assert_ok(muster_worker_stats(w->worker, &stats));
+    return stats.refusals;
+}
+
 /* It is refused again after each heartbeat, which meets nothing itself. When the key was put right, the next time is news. */
 static void a_damaged_key_that_refuses_an_end_is_told_once(void **state)
 {
     struct scene *s = *state;
     struct live_worker *w = live_worker_idle(
         s, &(struct worker_spec){.id = "w", .ttl_ms = 300, .answer = MUSTER_FAIL, .queues = {{"q", 0}}});
+    uint64_t n_counted = 0;
     for (size_t n = 1; n <= 2; n++) {
         raw_do(s->server->redis, "DEL %s:failed:q %s:failures:q", s->prefix, s->prefix);
         raw_do(s->server->redis, "SET %s:failed:q text", s->prefix);
@@ -292,6 +300,8 @@ static void a_damaged_key_that_refuses_an_end_is_told_once(void **state)
         scene_await_events(s, MUSTER_EVENT_REFUSED, "w", n);
         live_worker_await_beats(s, w, 6);
         assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_REFUSED, "w", NULL), n);
+        assert_true(refusals(w) > n_counted); /* who watches figures sees it, too */
+        n_counted = refusals(w);
         raw_do(s->server->redis, "DEL %s:failed:q", s->prefix);
         scene_await_idle(s, "q", "w");
         live_worker_await_beats(s, w, 3);

@@ -88,7 +88,14 @@ void job_put_make_id(char id[MUSTER_JOB_ID_MAX + 1])
         snprintf(id + 8 * i, 9, "%08x", arc4random());
 }
 
+/* With other errors there is the id of a job, which may be one of these words. */
+bool job_put_may_pass(int err, const struct redisReply *reply)
+{
+    return (err == MUSTER_E_EXISTS || err == MUSTER_E_STATE) &&
+           (reply_is(reply_at(reply, 1), "ending") || reply_is(reply_at(reply, 1), "dropped"));
+}
+
 bool job_put_is_there(int err, const struct redisReply *reply)
 {
-    return err == MUSTER_OK || (err == MUSTER_E_EXISTS && !reply_is(reply_at(reply, 1), "ending"));
+    return err == MUSTER_OK || (err == MUSTER_E_EXISTS && !job_put_may_pass(err, reply));
 }

@@ -22,6 +22,9 @@ void job_put_add(struct command *command, const struct muster_job_spec *spec, co
  * while the last job of its id has ended, and others are still let go: nothing of it was put then. */
 bool job_put_is_there(int err, const struct redisReply *reply);
 
+/* A put was refused for what is in its way for a moment: what has ended is still let go, or what runs will be dropped. */
+bool job_put_may_pass(int err, const struct redisReply *reply);
+
 /* An id for a job that has none. */
 void job_put_make_id(char id[MUSTER_JOB_ID_MAX + 1]);
 

@@ -88,7 +88,7 @@ static bool has_work_under_way(const struct muster_worker *w)
     if (process_count(w, IS_RUNNING) > 0 || follow_is_open(w))
         return true;
     PROCESS_EACH(p, w, IS_HELD | IS_DUE | IS_SENT)
-        if (!p->sent_before && !(p->data && p->data_stage == DATA_REFUSED))
+        if (!p->sent_before && !extend_is_refused(p))
             return true;
     return false;
 }

@@ -21,7 +21,8 @@ struct burst {
 bool burst_is_over(struct muster_worker *w);
 /* A heartbeat was answered by its script. */
 void burst_apply_heartbeat(struct muster_worker *w);
-/* A heartbeat or a registration was refused for a key that is damaged, which waiting does not mend: it ends with E_REDIS. */
+/* A heartbeat, a registration, or what is to be taken up was refused for a key that is damaged, which waiting does not mend:
+ * it ends with E_REDIS. */
 void burst_end_at_damage(struct muster_worker *w);
 /* The last look does not count: something may have come here since, from a dead worker that was swept, or handed on by
  * the program; or its answer never came. */

@@ -33,8 +33,7 @@ struct child {
     pid_t pid;
     int pidfd;
     enum child_told told;
-    bool is_denied;   /* it, or some of its group, takes no signal of this program, and that was told */
-    bool was_lacking; /* when it was made, a lack had been told, and no command had begun since: executor_command.c's */
+    bool is_denied; /* it, or some of its group, takes no signal of this program, and that was told */
     struct event *exited, *grace;
     volatile int *note; /* of spawn.h. This and the outputs are executor_command.c's */
     struct outputs_of_child outputs;

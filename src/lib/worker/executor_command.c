@@ -156,8 +156,6 @@ static void on_exited(evutil_socket_t fd, short what, void *arg)
     int exec_error = *child->note;
     bool was_told = child->told != CHILD_NOTHING;
     read_outputs(child, status, words);
-    if (exec_error != 0 && child->was_lacking)
-        lack_goes_on(p->worker); /* which was told */
     let_go(child);
     child_free(child);
     if (status < 0) {
@@ -229,7 +227,6 @@ static void has_begun(struct muster_process *p, struct child *child)
 {
     p->child = child;
     p->worker->processes.n_children++;
-    child->was_lacking = lack_is_over(p->worker);
     trace_line(TRACE_STATE, "process %s of %s: child %ld", p->token_text, p->served->name, (long)child->pid);
 }
 

@@ -101,9 +101,14 @@ void extend_note(struct muster_process *p, const char *note)
 
 /* ---- data ---- */
 
+bool extend_is_refused(const struct muster_process *p)
+{
+    return p->data && p->data_stage == DATA_REFUSED;
+}
+
 bool extend_holds(const struct muster_process *p)
 {
-    return p->data && !(p->data_stage == DATA_REFUSED && end_is_leaving(p));
+    return p->data && !(extend_is_refused(p) && end_is_leaving(p));
 }
 
 void extend_settle(struct muster_process *p)
@@ -233,6 +238,6 @@ void extend_try_again(struct muster_worker *w)
 {
     struct muster_process *p;
     PROCESS_EACH(p, w, IS_RUNNING | IS_HELD)
-        if (p->data && p->data_stage == DATA_REFUSED)
+        if (extend_is_refused(p))
             be_due(p);
 }

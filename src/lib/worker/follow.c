@@ -148,6 +148,12 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+static bool is_final(const struct posting *x)
+{
+    return !x->may_pass && (x->err == MUSTER_E_TOO_BIG || x->err == MUSTER_E_INVALID || x->err == MUSTER_E_NOT_FOUND ||
+                            x->err == MUSTER_E_STATE);
+}
+
 /* The next answer is the one about this. */
 static void note(struct muster_process *p, const struct posting *x, enum follow_source source)
 {
@@ -157,6 +163,7 @@ static void note(struct muster_process *p, const struct posting *x, enum follow_
         return;
     p->is_refused = true;
     r->err = x->err;
+    r->is_final = is_final(x);
     r->n_bytes = posting_bytes(x);
     r->until_us = clock_us();
     r->is_untold = process_is(p, IS_HELD) || !posting_is_told(x);
@@ -230,12 +237,6 @@ bool follow_must_wait(struct muster_process *p)
     return waits(p);
 }
 
-/* Trying again does not mend it. */
-static bool is_final(int err)
-{
-    return err == MUSTER_E_TOO_BIG || err == MUSTER_E_INVALID || err == MUSTER_E_NOT_FOUND || err == MUSTER_E_STATE;
-}
-
 /* A handler that returns an outcome has said nothing of an answer, also if it has waited for one: it may know nothing of the
  * refusal, and that it runs again is the safe mistake. */
 static bool does_count(const struct muster_process *p, enum follow_source source)
@@ -279,7 +280,7 @@ bool follow_settle(struct muster_process *p)
         extend_settle(p);
     if (!r || p->outcome == MUSTER_RETRY || p->outcome == MUSTER_GIVE_BACK)
         return false;
-    if (r == &p->refusals[FOLLOW_OWN] && is_final(r->err)) {
+    if (r == &p->refusals[FOLLOW_OWN] && r->is_final) {
         fail(p, r);
         return false;
     }

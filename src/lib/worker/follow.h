@@ -37,6 +37,7 @@ enum follow_source { FOLLOW_OWN, FOLLOW_ELSEWHERE, FOLLOW_OTHERS, FOLLOW_SOURCES
 /* Why something that an end follows is not there. Begin with 0. */
 struct follow_refusal {
     int err;
+    bool is_final;           /* trying again does not mend it */
     bool is_untold;          /* nobody was told, or the process had ended before */
     struct follow_told told; /* who ends the process and was told as many answers, decides */
     int64_t until_us;        /* a handler that returned later is not concerned */

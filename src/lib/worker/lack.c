@@ -4,42 +4,36 @@
  * program's file just now. That says nothing about its task or job, so it costs no retry and is no failure: it goes back,
  * for a worker whose system lacks nothing. This one takes nothing for a moment, or it would get the same task again at
  * once. Then it looks at its next queue first, which may need less.
+ *
+ * It is told once for as long as it comes again and again. That a command has begun says little: a child may find only later
+ * that it cannot become its program, and of several that try at once some may.
  */
 #include "worker/lack.h"
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "base/timer.h"
 #include "worker/worker.h"
 
 #define PAUSE_MS 1000
+#define QUIET_MS 10000
 
 void lack_begin(struct muster_worker *w, const struct served *s, const char *text)
 {
     w->turns.first_queue = serve_number(w, s) + 1;
     w->turns.must_state_hands = true;
     w->lack.is_on = timer_after_ms(w->lack.pause, PAUSE_MS);
-    if (!w->lack.was_told)
+    const bool is_news = clock_ms() >= w->lack.quiet_until_ms;
+    w->lack.quiet_until_ms = clock_in_ms(QUIET_MS);
+    if (is_news)
         tell_event(w, MUSTER_EVENT_REFUSED, MUSTER_E_NOMEM, text, NULL);
-    w->lack.was_told = true;
     end_all_unstarted(w);
 }
 
 bool lack_is_on(const struct muster_worker *w)
 {
     return w->lack.is_on;
-}
-
-bool lack_is_over(struct muster_worker *w)
-{
-    bool was_told = w->lack.was_told;
-    w->lack.was_told = false;
-    return was_told;
-}
-
-void lack_goes_on(struct muster_worker *w)
-{
-    w->lack.was_told = true;
 }
 
 static void on_pause_over(evutil_socket_t fd, short what, void *arg)

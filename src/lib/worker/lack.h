@@ -6,6 +6,7 @@
 #define LACK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct event;
 struct muster_worker;
@@ -13,8 +14,8 @@ struct served;
 
 struct lack {
     struct event *pause;
-    bool is_on;    /* the pause: nothing begins, and nothing is taken */
-    bool was_told; /* and no command has begun since */
+    bool is_on;             /* the pause: nothing begins, and nothing is taken */
+    int64_t quiet_until_ms; /* a lack that comes before belongs to one that was told */
 };
 
 int lack_new(struct muster_worker *w);
@@ -25,9 +26,5 @@ void lack_stop(struct muster_worker *w);
 /* A command of this queue could not begin; `text` says what the system lacks. */
 void lack_begin(struct muster_worker *w, const struct served *s, const char *text);
 bool lack_is_on(const struct muster_worker *w);
-/* A command has begun, as far as anybody knows. True: something was lacking before that. */
-bool lack_is_over(struct muster_worker *w);
-/* It has not: it lacked something itself, when it was to become its program. */
-void lack_goes_on(struct muster_worker *w);
 
 #endif

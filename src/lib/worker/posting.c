@@ -95,6 +95,7 @@ int posting_note_put(struct posting *posting, const struct redisReply *reply)
 {
     int err = reply_status(reply);
     posting->was_there = job_put_is_there(err, reply);
+    posting->may_pass = job_put_may_pass(err, reply);
     const bool is_told = err != MUSTER_OK && reply_text(reply_at(reply, 1));
     const char *words = is_told ? job_say_refusal(err, posting->job, reply) : NULL;
     if (words)

@@ -35,6 +35,7 @@ struct posting {
     struct command put; /* what puts a job; empty: it is a task */
     char job[MUSTER_JOB_ID_MAX + 1];
     bool was_there; /* a job of its id, says its answer: it may be what the same call has put before */
+    bool may_pass;  /* its answer says that what is in its way will be gone in a moment, whatever `err` is */
     char queue[MUSTER_QUEUE_MAX + 1];
     size_t len;
     char bytes[];

@@ -95,9 +95,11 @@ static void on_taken_up(const struct redisReply *reply, void *arg)
     } else {
         w->resuming.is_refused = true;
         if (damaged)
-            tell_damaged(w, damaged);
+            tell_refused_for_key(w, REQUEST_TAKE_UP, damaged);
         else
             tell_refused(w, REQUEST_TAKE_UP, err, reply_text(reply));
+        if (damaged)
+            burst_end_at_damage(w);
     }
 }
 

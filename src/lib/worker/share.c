@@ -59,7 +59,7 @@ bool share_is_even(const struct muster_worker *w, const struct served *s, struct
 static bool may_share(const struct muster_worker *w, const struct served *s)
 {
     return w->state == WORKER_WORKING && s->serving == SERVING && !w->fence.in_doubt && !resume_is_under_way(w) &&
-           w->suspects.n == 0;
+           !suspect_keeps_hands(w);
 }
 
 /* Have the figures changed since the script was asked last? */

@@ -10,10 +10,10 @@
  *      against it, and against nothing else. The call names the queues of what still runs. Redis refuses if a death of
  *      those counts, too; then the worker waits for one of them to end, and asks again. So handlers of queues without
  *      max_crashes, which may run for ever, hold no suspect up.
- *   2. Ends that are not confirmed must be confirmed first, but for those that a damaged key refuses: that key would
- *      hold up all queues. Their handlers have ended, so they cannot be to blame.
+ *   2. Ends that are not confirmed must be confirmed first, but for those that a damaged key refuses, or whose data it
+ *      refuses: that key would hold up all queues. Their handlers have ended, so they cannot be to blame.
  *   3. While the worker has suspects it takes nothing more: it could not start it, and others may have a free hand
- *      (worker_capacity()).
+ *      (worker_capacity()). But those that are put off (5) keep only a hand each.
  *   4. A suspect that has run alone for five minutes is acquitted, and the worker goes on as usual.
  *   5. If Redis refuses a call, it is tried again after the next heartbeat. If a damaged key is the reason, others
  *      start meanwhile.
@@ -39,13 +39,45 @@
 
 /* ---- how many there are, and which one is the first ---- */
 
-/* The worker's hands are its own again. */
-static void count_down(struct muster_worker *w)
+bool suspect_keeps_hands(const struct muster_worker *w)
 {
-    if (--w->suspects.n > 0)
+    return w->suspects.n > w->suspects.n_put_off;
+}
+
+/* Perhaps the worker's hands are its own again. */
+static void let_take(struct muster_worker *w)
+{
+    if (suspect_keeps_hands(w))
         return;
     w->turns.must_state_hands = true;
     turn_want_take(w);
+}
+
+static void count_down(struct muster_process *p)
+{
+    struct suspects *s = &p->worker->suspects;
+    s->n--;
+    s->n_put_off -= p->is_put_off;
+    p->is_put_off = false;
+    let_take(p->worker);
+}
+
+void suspect_put_off(struct muster_process *p)
+{
+    p->is_put_off = true;
+    p->worker->suspects.n_put_off++;
+    suspect_unset_first(p->worker);
+    let_take(p->worker);
+}
+
+/* The key may have been mended. */
+static void look_at_put_off(struct muster_worker *w)
+{
+    struct muster_process *p;
+    w->turns.must_state_hands |= w->suspects.n_put_off > 0;
+    w->suspects.n_put_off = 0;
+    PROCESS_EACH(p, w, IS_READY)
+        p->is_put_off = false;
 }
 
 static bool has_not_ended(const struct muster_process *p)
@@ -113,7 +145,7 @@ void suspect_moves_on(struct muster_process *p, unsigned answers)
 {
     struct suspects *s = &p->worker->suspects;
     if (has_not_ended(p))
-        count_down(p->worker);
+        count_down(p);
     if (s->first == p && (s->stage != SUSPECT_RUNS || answers & IS_REFUSED))
         step_back(p->worker);
 }
@@ -122,7 +154,7 @@ void suspect_let_go(struct muster_process *p)
 {
     struct muster_worker *w = p->worker;
     if (has_not_ended(p))
-        count_down(w);
+        count_down(p);
     p->is_suspect = false;
     if (w->suspects.first == p)
         suspect_unset_first(w);
@@ -167,13 +199,21 @@ static bool can_ask(const struct muster_worker *w)
     return !w->suspects.in_flight && !w->suspects.is_refused && connection_can_call(w);
 }
 
+static bool is_barred(const struct muster_worker *w)
+{
+    const struct muster_process *p;
+    PROCESS_EACH(p, w, BARS)
+        if (!extend_is_refused(p))
+            return true;
+    return false;
+}
+
 /* The program is heard only while nothing else is in the way. */
 static bool may_begin(struct muster_process *p)
 {
     struct muster_worker *w = p->worker;
     const struct suspects *s = &w->suspects;
-    return s->stage == SUSPECT_WAITS && can_ask(w) && process_count(w, BARS) == 0 &&
-           process_count(w, IS_RUNNING) <= s->beside_most &&
+    return s->stage == SUSPECT_WAITS && can_ask(w) && !is_barred(w) && process_count(w, IS_RUNNING) <= s->beside_most &&
            (p->served->executor != &executor_next || executor_next_is_wanted(w));
 }
 
@@ -242,12 +282,10 @@ static void withdraw_if_untaken(struct muster_worker *w)
 
 void suspect_try_again(struct muster_worker *w)
 {
-    struct muster_process *p;
     struct suspects *s = &w->suspects;
     if (s->n == 0 && !s->first)
         return;
-    PROCESS_EACH(p, w, IS_READY)
-        p->is_put_off = false;
+    look_at_put_off(w);
     s->is_refused = false;
     s->beside_most = SIZE_MAX; /* a queue's max_crashes may have been changed */
     acquit(w);

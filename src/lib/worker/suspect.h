@@ -24,7 +24,8 @@ enum suspect_stage {
 
 struct suspects {
     struct event *timer;
-    size_t n;                     /* suspects whose handler has not ended yet */
+    size_t n;                     /* suspects whose handler has not ended yet, */
+    size_t n_put_off;             /* and those among them that a damaged key keeps from beginning */
     struct muster_process *first; /* nothing starts but this one, until its end is confirmed; NULL: there is none */
     enum suspect_stage stage;     /* of `first` */
     bool is_noted;                /* Redis may have noted that `first` begins */
@@ -45,6 +46,10 @@ void suspect_free(struct muster_worker *w);
 void suspect_stop(struct muster_worker *w);
 /* It has arrived, and Redis says that it is one. */
 void suspect_note(struct muster_process *p);
+/* Does the worker take nothing more, because one of them is to run alone? */
+bool suspect_keeps_hands(const struct muster_worker *w);
+/* The first one does not begin before the next heartbeat: a key is damaged. Others start meanwhile. */
+void suspect_put_off(struct muster_process *p);
 /* May this process start, which is the next one? If it is a suspect, what has to come first is begun. */
 bool suspect_may_start(struct muster_process *p);
 /* Its handler starts, by leave of suspect_may_start(). */

@@ -17,15 +17,6 @@ struct asked {
     enum script_alone what;
 };
 
-/* Others start meanwhile; the next heartbeat tries again. */
-static void put_off(struct muster_process *p, const struct redisReply *reply)
-{
-    struct muster_worker *w = p->worker;
-    p->is_put_off = true;
-    suspect_unset_first(w);
-    tell_damaged(w, reply_text(reply_at(reply, 1)));
-}
-
 static void apply_begin(struct muster_process *p, const struct asked *a, int err, const struct redisReply *reply)
 {
     struct muster_worker *w = p->worker;
@@ -40,7 +31,8 @@ static void apply_begin(struct muster_process *p, const struct asked *a, int err
     } else if (err == MUSTER_E_LOST) {
         process_free(p);
     } else if (err == MUSTER_E_REDIS && reply_kind(reply) == REPLY_LIST) {
-        put_off(p, reply);
+        suspect_put_off(p);
+        tell_damaged(w, reply_text(reply_at(reply, 1)));
     } else {
         s->is_refused = true;
         tell_refused(w, REQUEST_ALONE, err, reply_text(reply));

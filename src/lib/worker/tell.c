@@ -27,7 +27,8 @@ void tell_leave(struct muster_worker *w)
         event_active(w->reaper, EV_TIMEOUT, 1);
 }
 
-/* `out` is one of those that the lock is for. What comes behind has "; " before it. */
+/* `out` is one of those that the lock is for. What comes behind has "; " before it, and is not said twice: each of several
+ * commands may find the same reason to stop. */
 __attribute__((format(printf, 4, 0))) static void set_words(struct muster_worker *w, char out[TELL_ERROR_SIZE],
                                                             bool is_behind, const char *format, va_list args)
 {
@@ -36,7 +37,8 @@ __attribute__((format(printf, 4, 0))) static void set_words(struct muster_worker
     words_clean(words);
     pthread_mutex_lock(&w->tell.lock);
     size_t len = is_behind ? strlen(out) : 0;
-    snprintf(out + len, TELL_ERROR_SIZE - len, "%s%s", len > 0 ? "; " : "", words);
+    if (len == 0 || !strstr(out, words))
+        snprintf(out + len, TELL_ERROR_SIZE - len, "%s%s", len > 0 ? "; " : "", words);
     pthread_mutex_unlock(&w->tell.lock);
 }
 
@@ -222,6 +224,7 @@ void tell_damaged(struct muster_worker *w, const char *key)
     const bool was_told = t->damage_told;
     t->damage_told = key || t->damage_met;
     t->damage_met = key != NULL;
+    figures_add(&w->figures.refusals, key != NULL);
     if (!key || was_told)
         return;
     snprintf(line, sizeof line, "the key '%s' has a wrong type; its queue or worker is passed over", key);

@@ -13,15 +13,15 @@
 
 #include "worker/tell_log.h"
 
-/* What a worker asks of Redis, X(request, text). First what it needs to live or to stop, up to REQUEST_STOP. */
+/* What a worker asks of Redis, X(request, text). First what it needs to live, to work or to stop, up to REQUEST_STOP. */
 #define REQUESTS(X)                                 \
     X(REQUEST_START, "registering")                 \
     X(REQUEST_HEARTBEAT, "the heartbeat")           \
     X(REQUEST_READBACK, "the read-back")            \
     X(REQUEST_TURN, "a turn")                       \
+    X(REQUEST_TAKE_UP, "resuming")                  \
     X(REQUEST_STOP, "deregistering")                \
     X(REQUEST_SERVE, "serving a queue")             \
-    X(REQUEST_TAKE_UP, "resuming")                  \
     X(REQUEST_FETCH, "fetching a task")             \
     X(REQUEST_ALONE, "beginning alone")             \
     X(REQUEST_SWEEP, "a sweep")                     \
@@ -102,8 +102,8 @@ void tell_refused(struct muster_worker *w, enum request request, int err, const 
 /* The same because of this key, which has a wrong type. */
 void tell_refused_for_key(struct muster_worker *w, enum request request, const char *key);
 void tell_accepted(struct muster_worker *w, enum request request);
-/* The last refusal in words of something that it needs to live or to stop, and that was not accepted since. NULL: there
- * is none. */
+/* The last refusal in words of something that it needs to live, to work or to stop, and that was not accepted since. NULL:
+ * there is none. */
 const char *tell_refusal(const struct muster_worker *w, int *err);
 /* A key is damaged: told once, until a heartbeat has met none (NULL), and nobody else since the one before. */
 void tell_damaged(struct muster_worker *w, const char *key);

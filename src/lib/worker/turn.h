@@ -108,6 +108,8 @@ void posted_take(struct muster_worker *w);
 void extend_note(struct muster_process *p, const char *note);
 /* Its job's new data, which are extend.c's from now on: sent at once, and again until Redis has them or newer ones. */
 void extend_data(struct muster_process *p, struct muster_bytes data);
+/* Redis has refused its newest data, until the next heartbeat. */
+bool extend_is_refused(const struct muster_process *p);
 /* Redis does not have its newest data yet, and its end waits for that. */
 bool extend_holds(const struct muster_process *p);
 /* It ends: without its newest data it goes back, and with such as are too large it fails. */

@@ -42,7 +42,7 @@ int worker_capacity(const struct muster_worker *w)
     uint64_t allowed = process_allowed(w);
     if (w->state != WORKER_WORKING || capacity <= 0 || resume_is_under_way(w))
         return 0;
-    if ((w->suspects.n > 0 || lack_is_on(w)) && allowed > held_still(w))
+    if ((suspect_keeps_hands(w) || lack_is_on(w)) && allowed > held_still(w))
         allowed = held_still(w); /* nothing more while one of them has to run alone, or no command can begin */
     return allowed < (uint64_t)capacity ? (int)allowed : capacity;
 }
