@@ -149,7 +149,8 @@ static void kill_at(struct scene *s, const struct setting *set, const char *wher
 }
 
 /* A scene of its own for each place: the one that was set up is the first. */
-static void kill_everywhere(void **state, const struct setting *set)
+static void in_each_place(void **state, void (*kill)(struct scene *s, const struct setting *set, const char *where),
+                          const struct setting *set)
 {
     static const char *const places[] = {"before_send", "after_send", "before_reply", "after_reply"};
 #ifndef MUSTER_FAILPOINTS
@@ -161,8 +162,13 @@ static void kill_everywhere(void **state, const struct setting *set)
             scene_end(state);
             scene_begin(state);
         }
-        kill_at(*state, set, places[i]);
+        kill(*state, set, places[i]);
     }
+}
+
+static void kill_everywhere(void **state, const struct setting *set)
+{
+    in_each_place(state, kill_at, set);
 }
 
 static void nothing_is_lost_by_a_death_at_start(void **state)
@@ -233,13 +239,77 @@ static void nothing_is_lost_by_a_death_at_sweep(void **state)
                                              .look = assert_its_prey_was_saved});
 }
 
+/* ---- a queue that Redis has forgotten to be left ---- */
+
+static enum muster_outcome leave_r(struct muster_process *p, void *arg)
+{
+    enum muster_outcome outcome = live_worker_handle(p, arg);
+    assert_ok(muster_worker_leave(muster_process_worker(p), "r"));
+    return outcome;
+}
+
+/* Comes back as it was before the victim has left the queue: it hands over there, and the victim leaves once more. */
+static void come_back_older(struct scene *s)
+{
+    uint64_t waiting;
+    redis_server_kill(s->server);
+    redis_server_restart(s->server);
+    scene_await_events(s, MUSTER_EVENT_UP, "victim", 1);
+    if (muster_queue_length(s->client, "r", &waiting) != MUSTER_OK)
+        assert_ok(muster_queue_length(s->client, "r", &waiting));
+    scene_enqueue(s, "r", "t");
+}
+
+/* With this ttl no heartbeat puts anything right, and nobody takes the victim for dead before it is. */
+#define AN_HOUR 3600000
+
+static struct worker_process *start_to_leave_again(struct scene *s, const char *point)
+{
+    struct worker_process *victim = worker_process_start_to_die(
+        s, &(struct worker_spec){.id = "victim", .ttl_ms = AN_HOUR, .handler = leave_r, .queues = {{"q", 0}, {"r", 0}}},
+        point);
+    scene_await_idle(s, "q", "victim");
+    scene_await_idle(s, "r", "victim");
+    raw_do(s->server->redis, "SAVE");
+    scene_enqueue(s, "q", "leave r");
+    scene_await_events(s, MUSTER_EVENT_LEFT, "victim", 1);
+    return victim;
+}
+
+static void kill_as_it_leaves_again(struct scene *s, const struct setting *set, const char *where)
+{
+    uint64_t n;
+    char point[64];
+    struct redis_server own;
+    redis_server_start(&own, NULL);
+    scene_move(s, &own);
+    snprintf(point, sizeof point, "%s:%s:%d:kill", set->script, where, set->n);
+    struct worker_process *victim = start_to_leave_again(s, point);
+    come_back_older(s);
+    worker_process_await_death(victim);
+    assert_ok(muster_worker_fail(s->client, "victim", &n));
+    assert_int_equal(scene_waiting(s, "r"), 1);
+    live_worker_idle(s, &(struct worker_spec){.id = "peer", .ttl_ms = AN_HOUR, .queues = {{"r", 0}}});
+    scene_await_waiting(s, "r", 0);
+    raw_await(own.redis, s->base, 0, "HGET %s:queue:r running", s->prefix);
+    assert_int_equal(journal_count(s->journal, JOURNAL_START, -1, NULL, "t"), 1);
+    assert_nothing_is_left_of(s, "victim");
+    invariant_assert(own.redis, s->prefix);
+    redis_server_remove(&own);
+}
+
+static void nothing_is_lost_by_a_death_at_leaving_again(void **state)
+{
+    in_each_place(state, kill_as_it_leaves_again, &(struct setting){.script = "leave", .n = 2});
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(nothing_is_lost_by_a_death_at_start),    live_test(nothing_is_lost_by_a_death_at_serve),
         live_test(nothing_is_lost_by_a_death_at_turn),     live_test(nothing_is_lost_by_a_death_at_heartbeat),
         live_test(nothing_is_lost_by_a_death_at_readback), live_test(nothing_is_lost_by_a_death_at_stop),
-        live_test(nothing_is_lost_by_a_death_at_sweep),
+        live_test(nothing_is_lost_by_a_death_at_sweep),    live_test(nothing_is_lost_by_a_death_at_leaving_again),
     };
     return scene_run(tests, argc, argv);
 }

@@ -378,6 +378,23 @@ static void poison_stops_although_it_is_resumed(void **state)
     assert_int_equal(scene_starts(s), 4);
 }
 
+/* It is refused again after each heartbeat, which meets nothing itself. */
+static void a_damaged_key_that_refuses_it_is_told_once(void **state)
+{
+    struct scene *s = *state;
+    die_holding(s, 1);
+    struct live_worker *w = resume(s, 1, (const char *const[]){NULL});
+    scene_await_events(s, MUSTER_EVENT_STARTED, "phoenix", 2);
+    raw_do(s->server->redis, "SET %s:failed:q text", s->prefix);
+    assert_ok(live_worker_serve(w, "q", 0));
+    scene_await_events(s, MUSTER_EVENT_REFUSED, "phoenix", 1);
+    live_worker_await_beats(s, w, 6);
+    assert_int_equal(journal_count(s->journal, JOURNAL_EVENT, MUSTER_EVENT_REFUSED, "phoenix", NULL), 1);
+    assert_int_equal(scene_starts(s), 1);
+    raw_do(s->server->redis, "DEL %s:failed:q", s->prefix);
+    scene_await_starts(s, 2);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -393,6 +410,7 @@ int main(int argc, char **argv)
         live_test(while_the_old_life_is_alive_a_start_is_refused),
         live_test(the_old_life_that_was_only_late_is_gone_and_changes_nothing),
         live_test(poison_stops_although_it_is_resumed),
+        live_test(a_damaged_key_that_refuses_it_is_told_once),
     };
     return scene_run(tests, argc, argv);
 }
