@@ -167,7 +167,6 @@ static int ask(struct muster_client *c, size_t most, struct redisReply **reply, 
 int heads_plain_ask(struct muster_client *c, size_t most, struct redisReply **reply, const char *const *words)
 {
     int err;
-    *reply = NULL;
     do {
         redis_reply_free(*reply);
         *reply = NULL;

@@ -10,7 +10,7 @@
 /* A text of a hash that has more bytes is not sent: of it there is the length. */
 #define HEADS_SENT_MAX ((size_t)512 * 1024)
 
-/* As heads_ask(). */
+/* As heads_ask(). `*reply`: what there is of it already, which is freed; or NULL. */
 int heads_plain_ask(struct muster_client *c, size_t most, struct redisReply **reply, const char *const *words);
 
 /* As heads_jobs(). */
