@@ -221,10 +221,9 @@ static int read_all(struct muster_client *c, const struct job *jobs, size_t n, b
                     size_t n_parts, struct redisReply **parts)
 {
     int err = MUSTER_OK;
-    for (size_t i = 0; i < n; i++) {
-        int read = is_meant(&jobs[i]) ? page_read_parts(c, jobs[i].id, &parts[i * n_parts], n_parts) : MUSTER_OK;
-        err = redis_first_error(c->redis, err, read);
-    }
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++)
+        if (is_meant(&jobs[i]))
+            err = page_read_parts(c, jobs[i].id, &parts[i * n_parts], n_parts);
     return err;
 }
 

@@ -257,7 +257,6 @@ struct counting {
     void *arg;
 };
 
-/* All answers are read, also after a failure: the next call would take an unread answer for its own. */
 static int count_queues(struct muster_client *c, const char *const *queues, size_t n, struct counting *counting,
                         bool *stop)
 {

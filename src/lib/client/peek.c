@@ -47,10 +47,8 @@ static int read_sizes(struct muster_client *c, struct look *l)
         err = client_append(c, (const char *const[]){"LLEN", tasks, NULL});
     if (err == MUSTER_OK)
         err = client_append(c, (const char *const[]){"ZCOUNT", waiting, "0", "+inf", NULL});
-    for (int i = 0; i < N_PARTS && !redis_is_unanswered(err); i++) {
-        int read = redis_read(c->redis, &parts[i]);
-        err = redis_first_error(c->redis, err, read);
-    }
+    if (err == MUSTER_OK)
+        err = page_read_alone(c, l->queue, parts, N_PARTS);
     for (int i = 0; i < N_PARTS; i++) {
         l->sizes[i] = reply_count(parts[i]);
         redis_reply_free(parts[i]);
