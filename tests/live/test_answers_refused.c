@@ -164,11 +164,87 @@ static void each_call_has_its_own_answers_whatever_was_refused_before(void **sta
     end(t);
 }
 
+/* ---- what comes in several answers ---- */
+
+enum { N_LONG = 8 };
+
+static int count_row(const struct muster_task *task, void *n)
+{
+    assert_int_equal(task->len, MUSTER_HEAD_MAX);
+    ++*(int *)n;
+    return 0;
+}
+
+/* Without a right to run scripts it is read in another way, also from the second step on. */
+static void a_right_that_goes_in_the_middle_of_a_list_costs_none_of_it(void **state)
+{
+    static char bytes[MUSTER_HEAD_MAX];
+    struct stage *t = begin(*state);
+    bool was_refused = true;
+    for (int i = 0; i < N_LONG; i++)
+        assert_ok(muster_task_enqueue(t->client, "long", bytes, sizeof bytes, NULL));
+    for (uint64_t nth = 1; was_refused; nth++) {
+        int n = 0;
+        snprintf(t->redis.counts->refusal, sizeof t->redis.counts->refusal, "%s", refusals[1]);
+        t->redis.counts->refuses_in = nth;
+        int err = muster_task_peek(t->client, "long", 0, N_LONG, count_row, &n);
+        was_refused = atomic_exchange(&t->redis.counts->refuses_in, 0) == 0;
+        if (err == MUSTER_OK)
+            assert_int_equal(n, N_LONG);
+    }
+    end(t);
+}
+
+/* ---- rows ---- */
+
+enum { N_BATCHES = 3 };
+
+static void count_line(enum muster_log_level level, const char *line, void *n)
+{
+    (void)level, (void)line;
+    ++*(int *)n;
+}
+
+static int assert_state(const struct muster_batch *b, void *arg)
+{
+    (void)arg;
+    assert_int_equal(b->state, MUSTER_BATCH_OPEN);
+    return 0;
+}
+
+/* What comes behind the refusal is told as nobody's. */
+static void a_refused_row_of_a_list_damages_no_other(void **state)
+{
+    struct stage *t = begin(*state);
+    int n_lines = 0;
+    raw_do(t->scene->server->redis, "DEL %s:batches %s:past", t->scene->prefix, t->scene->prefix);
+    for (int i = 0; i < N_BATCHES; i++) {
+        char id[] = {'b', (char)('0' + i), '\0'};
+        const struct muster_batch_spec spec = {.size = sizeof spec, .id = id};
+        assert_ok(muster_batch_open(t->client, &spec, NULL));
+    }
+    muster_log_set(count_line, &n_lines);
+    for (size_t r = 0; r < 2; r++) {
+        bool was_refused = true;
+        for (uint64_t nth = 1; was_refused; nth++) {
+            snprintf(t->redis.counts->refusal, sizeof t->redis.counts->refusal, "%s", refusals[r]);
+            t->redis.counts->refuses_in = nth;
+            (void)!muster_batch_list(t->client, assert_state, NULL);
+            was_refused = atomic_exchange(&t->redis.counts->refuses_in, 0) == 0;
+        }
+    }
+    muster_log_set(NULL, NULL);
+    assert_int_equal(n_lines, 0);
+    end(t);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         live_test(an_enqueue_that_is_refused_is_told_so_and_no_other_one),
         live_test(each_call_has_its_own_answers_whatever_was_refused_before),
+        live_test(a_right_that_goes_in_the_middle_of_a_list_costs_none_of_it),
+        live_test(a_refused_row_of_a_list_damages_no_other),
     };
     return scene_run(tests, argc, argv);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/page.h"
 #include "job_look.h"
 #include "taken.h"
 
@@ -104,6 +105,23 @@ static void all_queues_are_counted_in_pages(void **state)
     strcat(expected, "r=1,0,0 ");
     assert_ok(muster_job_counts_list(s->client, note_counts, text));
     assert_string_equal(text, expected);
+}
+
+/* Each of them answers the same: nothing. */
+static void thousands_of_queues_without_such_jobs_hide_none(void **state)
+{
+    struct scene *s = *state;
+    raw_do(s->server->redis, "EVAL %s 0 %s %d",
+           "for i = 1, ARGV[2] do redis.call('ZADD', ARGV[1] .. ':names', i, 'empty' .. i) end", s->prefix,
+           2 * PAGE_SAME_MAX);
+    job_put(s, "q", JOB_SPEC(.id = "failed"));
+    assert_ok(muster_lease_fail(s->client, job_take(s, "q", "failed"), "g", "why"));
+    job_put(s, "q", JOB_SPEC(.id = "ready"));
+    assert_jobs_listed(s, JOB_FILTER(.state = MUSTER_JOB_WAITING), "ready ");
+    assert_jobs_listed(s, JOB_FILTER(.state = MUSTER_JOB_RUNNING), "");
+    assert_jobs_listed(s, JOB_FILTER(.state = MUSTER_JOB_FAILED), "failed ");
+    assert_jobs_listed(s, JOB_FILTER(.group = "g"), "failed ");
+    assert_jobs_listed(s, JOB_FILTER(.order = MUSTER_JOBS_NEWEST), "ready failed ");
 }
 
 static void long_lists_are_read_in_pages(void **state)
@@ -409,6 +427,7 @@ int main(int argc, char **argv)
         live_test(waiting_jobs_are_listed_as_they_come_out),
         live_test(each_state_has_its_list_and_its_count),
         live_test(all_queues_are_counted_in_pages),
+        live_test(thousands_of_queues_without_such_jobs_hide_none),
         live_test(long_lists_are_read_in_pages),
         live_test(by_tag_and_tracked_are_of_all_queues_unless_restricted),
         live_test(failed_jobs_are_listed_newest_first_by_group),

@@ -162,6 +162,42 @@ static void batches_that_go_meanwhile_hide_none(void **state)
     assert_all_seen_once(&l);
 }
 
+/* Those that are closed have one score. Each page has the last row of the one before, and 99 more: the last one of all but
+ * some of them goes as it is given. */
+#define PAGES 20
+#define LAST (100 + 99 * PAGES)
+
+static int64_t pages_asked(struct scene *s)
+{
+    char *info = raw_string(s->server->redis, "INFO commandstats");
+    const char *at = strstr(info, "cmdstat_zrangebyscore:calls=");
+    int64_t n = at ? strtoll(strchr(at, '=') + 1, NULL, 10) : 0;
+    free(info);
+    return n;
+}
+
+static int forget_batch(const struct muster_batch *b, void *arg)
+{
+    struct scene *s = arg;
+    raw_do(s->server->redis, "ZREM %s:batches %s", s->prefix, b->id);
+    return 0;
+}
+
+static void one_that_goes_makes_no_more_than_its_page_be_read_again(void **state)
+{
+    struct scene *s = *state;
+    char id[16];
+    snprintf(id, sizeof id, "x%07d", LAST - 1);
+    const struct muster_batch_spec spec = {.size = sizeof spec, .id = id};
+    assert_ok(muster_batch_open(s->client, &spec, NULL));
+    raw_do(s->server->redis, "EVAL %s 0 %s %d",
+           "for i = 0, ARGV[2] - 1 do redis.call('ZADD', ARGV[1] .. ':batches', 'inf', string.format('x%07d', i)) end",
+           s->prefix, LAST + 150);
+    const int64_t before = pages_asked(s);
+    assert_ok(muster_batch_list(s->client, forget_batch, s));
+    assert_in_range(pages_asked(s) - before, PAGES, PAGES + 6);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +205,7 @@ int main(int argc, char **argv)
         live_test(and_none_of_what_they_hold),
         live_test(queues_that_go_meanwhile_hide_none),
         live_test(batches_that_go_meanwhile_hide_none),
+        live_test(one_that_goes_makes_no_more_than_its_page_be_read_again),
     };
     return scene_run(tests, argc, argv);
 }

@@ -351,6 +351,28 @@ static void a_take_is_answered_when_redis_goes_as_it_fails_something(void **stat
     proxy_stop(&proxy);
 }
 
+static void it_goes_back_when_redis_goes_as_a_blocking_take_fails_it(void **state)
+{
+    struct scene *s = *state;
+    struct proxy proxy;
+    struct muster_client *c;
+    struct taken taken = {0};
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    const struct muster_client_options o = {
+        .size = sizeof o, .url = proxy.url, .prefix = s->prefix, .timeout_ms = LONG_MS};
+    assert_ok(muster_client_new(&c, &o));
+    enqueue(s, LARGE);
+    limit_answers(s);
+    proxy_trap_n(&proxy, "too-large", PROXY_REQUESTS, 1, PROXY_REFUSES);
+    assert_err(muster_lease_take(c, "q", 1, LEASE_MS, 0, taken_add, &taken), MUSTER_E_CONN);
+    proxy_accept(&proxy);
+    muster_client_free(c);
+    assert_int_equal(leased(s), 0);
+    assert_int_equal(scene_waiting(s, "q"), 1);
+    assert_int_equal(failed(s), 0);
+    proxy_stop(&proxy);
+}
+
 static void open_with_three(struct answers *as, struct scene *s, const struct proxy *proxy, int timeout_ms)
 {
     answers_open(as, s, proxy->url, timeout_ms, NULL);
@@ -469,6 +491,7 @@ int main(int argc, char **argv)
         limited_test(a_take_that_loses_connections_for_another_reason_fails_nothing),
         limited_test(a_worker_that_loses_connections_for_another_reason_fails_nothing),
         limited_test(a_take_is_answered_when_redis_goes_as_it_fails_something),
+        limited_test(it_goes_back_when_redis_goes_as_a_blocking_take_fails_it),
         limited_test(what_nobody_has_heard_of_goes_back_over_another_connection),
         limited_test(what_was_to_be_asked_again_goes_back_first),
         limited_test(each_take_that_is_left_is_counted_once),

@@ -937,6 +937,48 @@ static void a_viewer_is_shown_the_beginning_of_each_task(void **state)
     end_client_of(s, c, "viewer");
 }
 
+/* So many bytes that some of them together are not sent, and neither are those of one step of a scan. */
+#define SOME_LEN 150000
+
+struct plain_look {
+    struct scene *scene;
+    int n;
+};
+
+/* The first page comes, and those behind it are too much. */
+static int note_plain_process(const struct muster_process_info *p, void *arg)
+{
+    struct plain_look *l = arg;
+    assert_int_equal(p->whole_len, SOME_LEN);
+    if (l->n++ == 0)
+        set_limit(l->scene, "client-output-buffer-limit", "normal 1mb 0 0");
+    return 0;
+}
+
+static void a_viewer_is_shown_what_lies_beside_large_tasks(void **state)
+{
+    static char ids[N_MIDDLE][ID_MAX];
+    struct scene *s = *state;
+    struct plain_look l = {.scene = s};
+    const struct muster_job_filter newest = {.size = sizeof newest, .order = MUSTER_JOBS_NEWEST};
+    int n = 0;
+    for (int i = 0; i < N_MIDDLE; i++) {
+        enqueue(s, "q", SOME_LEN);
+        take_id(s, "q", ids[i]);
+    }
+    job_put(s, "q", "j", NULL);
+    struct muster_client *c = viewer_of(s);
+    assert_ok(muster_process_list(c, NULL, note_plain_process, &l));
+    assert_int_equal(l.n, N_MIDDLE);
+    end_client_of(s, c, "viewer");
+    for (int i = 0; i < N_MIDDLE; i++)
+        assert_ok(muster_lease_fail(s->client, ids[i], "g", "why"));
+    c = viewer_of(s);
+    assert_ok(muster_job_list(c, &newest, count_whole, &n));
+    assert_int_equal(n, 1);
+    end_client_of(s, c, "viewer");
+}
+
 struct told {
     int n;
     bool is_head;
@@ -1052,6 +1094,7 @@ int main(int argc, char **argv)
         limited_test(a_viewer_is_shown_the_beginning_of_each_job),
         limited_test(a_viewer_is_shown_the_length_of_what_redis_does_not_send),
         limited_test(a_viewer_is_shown_the_beginning_of_each_task),
+        limited_test(a_viewer_is_shown_what_lies_beside_large_tasks),
         limited_test(a_job_for_which_thousands_wait_is_shown_with_the_first_of_them),
         limited_test(a_wait_tells_of_an_end_whose_result_redis_does_not_send),
         limited_test(a_large_request_of_a_client_has_more_time),

@@ -193,12 +193,12 @@ static int list_page(struct muster_client *c, const char *const *ids, size_t n, 
         err = append_row(c, ids[i]);
     if (err != MUSTER_OK)
         return err;
-    for (size_t i = 0; i < n; i++) {
-        int read = read_row(c, ids[i], page_read_parts, l->fn, l->arg, &l->stop);
-        if (read == MUSTER_E_REDIS)
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++) {
+        err = read_row(c, ids[i], page_read_parts, l->fn, l->arg, &l->stop);
+        if (err == MUSTER_E_REDIS)
             log_line(MUSTER_LOG_WARN, "the record of the batch '%s' cannot be read", ids[i]);
-        else if (read != MUSTER_E_NOT_FOUND)
-            err = redis_first_error(c->redis, err, read);
+        if (err == MUSTER_E_REDIS || err == MUSTER_E_NOT_FOUND)
+            err = MUSTER_OK;
     }
     *stop = l->stop;
     return err;

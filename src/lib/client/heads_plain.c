@@ -160,7 +160,10 @@ static int ask(struct muster_client *c, size_t most, struct redisReply **reply, 
         return ask_field(c, most, reply, words);
     if (strcmp(words[0], "HSCAN") == 0 && strcmp(words[2], "0") == 0 && c->heads.sent > 0)
         return ask_fields_one_by_one(c, most, reply, words[1]);
-    int err = client_look(c, reply, words);
+    /* A step of a HSCAN or ZSCAN has what lies in one place of the table at least: mostly one. */
+    const bool is_to_be_small = c->heads.sent > 0 && strcmp(words[0] + 1, "SCAN") == 0;
+    const char *const small[] = {words[0], words[1], words[2], "COUNT", "1", NULL};
+    int err = client_look(c, reply, is_to_be_small ? small : words);
     return err == MUSTER_OK ? cut(c, reply, most) : err;
 }
 
@@ -218,10 +221,9 @@ static int read_all(struct muster_client *c, const struct job *jobs, size_t n, b
                     size_t n_parts, struct redisReply **parts)
 {
     int err = MUSTER_OK;
-    for (size_t i = 0; i < n; i++) {
-        int read = is_meant(&jobs[i]) ? page_read_parts(c, jobs[i].id, &parts[i * n_parts], n_parts) : MUSTER_OK;
-        err = redis_first_error(c->redis, err, read);
-    }
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++)
+        if (is_meant(&jobs[i]))
+            err = page_read_parts(c, jobs[i].id, &parts[i * n_parts], n_parts);
     return err;
 }
 

@@ -30,7 +30,6 @@ struct listing {
     void *arg;
     char key[KEY_MAX];
     uint64_t from; /* the rank of the next page */
-    struct page_same same;
     uint64_t left_out;
     uint64_t given;
     bool stop;
@@ -85,7 +84,7 @@ static void give_rows(struct listing *l, const struct job_page *page)
 }
 
 /* `*is_last`: nothing comes behind this page. */
-static int list_page(struct muster_client *c, struct listing *l, bool *is_last)
+static int list_page(struct muster_client *c, struct listing *l, struct page_same *same, bool *is_last)
 {
     const bool is_failed = l->by == BY_FAILURE;
     const size_t n = is_failed ? FAILED_JOBS_PAGE : JOB_PAGE;
@@ -97,7 +96,7 @@ static int list_page(struct muster_client *c, struct listing *l, bool *is_last)
     const char *const words[] = {is_failed ? "ZREVRANGE" : "ZRANGE", l->key, first, last, NULL};
     int err = page_ask_heads(c, is_failed ? FAILED_JOB_MAX : HEADS_WHOLE, &members, words, n);
     if (err == MUSTER_OK)
-        err = page_check_same(c, &l->same, words[0], &members);
+        err = page_check_same(c, same, words[0], &members);
     for (size_t i = 0; i < reply_len(members); i++) {
         const char *id = id_of_member(l, reply_at(members, i));
         if (id)
@@ -117,8 +116,9 @@ static int list_page(struct muster_client *c, struct listing *l, bool *is_last)
 static int list_pages(struct muster_client *c, struct listing *l)
 {
     int err = MUSTER_OK;
+    struct page_same same = {0}; /* of this list: many queues may have the same, nothing */
     for (bool is_last = false; err == MUSTER_OK && !l->stop && !is_last;)
-        err = list_page(c, l, &is_last);
+        err = list_page(c, l, &same, &is_last);
     return err;
 }
 
@@ -257,7 +257,6 @@ struct counting {
     void *arg;
 };
 
-/* All answers are read, also after a failure: the next call would take an unread answer for its own. */
 static int count_queues(struct muster_client *c, const char *const *queues, size_t n, struct counting *counting,
                         bool *stop)
 {

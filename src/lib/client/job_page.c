@@ -222,13 +222,12 @@ static int read_states(struct muster_client *c, struct job_page_row *row)
     struct muster_job *job = &row->record.job;
     size_t n = n_awaited(row);
     int err = (row->blocked_by = calloc(n + 1, sizeof *row->blocked_by)) != NULL ? MUSTER_OK : MUSTER_E_NOMEM;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++) {
         struct redisReply *state = NULL;
-        int read = awaited(row, i) ? page_read_parts(c, row->id, &state, 1) : MUSTER_OK;
-        if (row->blocked_by && reply_is(state, muster_job_state_name(MUSTER_JOB_FAILED)))
+        err = awaited(row, i) ? page_read_parts(c, row->id, &state, 1) : MUSTER_OK;
+        if (reply_is(state, muster_job_state_name(MUSTER_JOB_FAILED)))
             row->blocked_by[job->n_blocked_by++] = awaited(row, i);
         redis_reply_free(state);
-        err = redis_first_error(c->redis, err, read);
     }
     job->blocked_by = row->blocked_by;
     return err;

@@ -156,11 +156,9 @@ static int give(struct selecting *s, const char *id, const struct redisReply *re
     return is_meant(s->f, &job, field) ? s->fn(&job, s->arg) : MUSTER_OK;
 }
 
-/* All answers are read, also after a failure: the next call would take an unread answer for its own. */
 static int give_each(struct muster_client *c, struct selecting *s, const char *const *ids, size_t n)
 {
-    struct redisReply *record;
-    int err = MUSTER_OK, read = MUSTER_OK;
+    int err = MUSTER_OK;
     for (size_t i = 0; i < n && err == MUSTER_OK; i++) {
         char key[KEY_MAX];
         key_of(key, c->prefix, KEY_JOB, ids[i]);
@@ -169,15 +167,14 @@ static int give_each(struct muster_client *c, struct selecting *s, const char *c
     }
     if (err != MUSTER_OK)
         return err;
-    for (size_t i = 0; i < n; i++) {
-        record = NULL;
-        if (read == MUSTER_OK)
-            read = page_read_parts(c, ids[i], &record, 1);
-        if (read == MUSTER_OK && err == MUSTER_OK && record)
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++) {
+        struct redisReply *record = NULL;
+        err = page_read_parts(c, ids[i], &record, 1);
+        if (err == MUSTER_OK && record)
             err = give(s, ids[i], record);
         redis_reply_free(record);
     }
-    return read == MUSTER_OK ? err : read;
+    return err;
 }
 
 /* ---- the indexes ---- */

@@ -65,12 +65,15 @@ static int give_job(const struct taking *t, const struct script_leased *leased, 
     return MUSTER_OK;
 }
 
+/* Without an answer it may still be leased, and goes back as what was not heard: it came alone. */
 static int fail_one(struct muster_client *c, struct taking *t, const struct script_leased_one *one)
 {
     char id[PROCESS_ID_MAX], token_text[TOKEN_LEN + 1];
     token_format(token_text, one->token);
     process_name_format(id, MUSTER_LEASE_ID, token_text, t->what.queue);
-    return unsent_fail(c, &t->unsent, id, one->job ? LARGE_RECORD : LARGE_TASK, one->held_back);
+    int err = unsent_fail(c, &t->unsent, id, one->job ? LARGE_RECORD : LARGE_TASK, one->held_back);
+    unheard_note(c, t->what.queue, 1, err);
+    return err;
 }
 
 static int give_any(struct muster_client *c, struct taking *t, const struct redisReply *reply,

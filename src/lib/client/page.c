@@ -202,17 +202,18 @@ static void leave(struct left_at *left, struct redisReply *page, size_t first, u
 }
 
 /* The next page, and which of it is the first that is new. It begins with the last one that was given, or before that:
- * otherwise one of the same score has gone, and others may have been passed over. */
+ * otherwise some of the same score have gone, and others may have been passed over. */
 static int ask_next(struct muster_client *c, const char *key, const struct left_at *left, uint64_t *offset,
                     struct redisReply **page, size_t *first)
 {
+    const uint64_t wanted = *offset;
     int err = ask_range(c, key, left, *offset, page);
-    while (err == MUSTER_OK && *offset > 0 && !is_given(left, *page, 0)) {
+    for (uint64_t back = 1; err == MUSTER_OK && *offset > 0 && !is_given(left, *page, 0); back *= 2) {
         redis_reply_free(*page);
-        *offset /= 2;
+        *offset -= back < *offset ? back : *offset;
         err = ask_range(c, key, left, *offset, page);
     }
-    if (err == MUSTER_OK && (are_same(left->page, *page) || left->in_vain > IN_VAIN_MAX))
+    if (err == MUSTER_OK && ((*offset == wanted && are_same(left->page, *page)) || left->in_vain > IN_VAIN_MAX))
         err = refuse_page(c, "ZRANGEBYSCORE", page);
     for (*first = 0; *first + 1 < reply_len(*page) && is_given(left, *page, *first);)
         *first += 2;

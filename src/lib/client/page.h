@@ -12,7 +12,7 @@
 int page_ask(struct muster_client *c, struct redisReply **page, const char *const *words, size_t most);
 
 /* Call this with each page by rank. A server that answers the same again and again must not be asked for ever: after so
- * many of the same in a row E_REDIS, and `*page` is NULL. Begin with 0. */
+ * many of the same in a row E_REDIS, and `*page` is NULL. Begin each list with 0. */
 struct page_same {
     uint64_t hash;
     unsigned n;

@@ -47,10 +47,8 @@ static int read_sizes(struct muster_client *c, struct look *l)
         err = client_append(c, (const char *const[]){"LLEN", tasks, NULL});
     if (err == MUSTER_OK)
         err = client_append(c, (const char *const[]){"ZCOUNT", waiting, "0", "+inf", NULL});
-    for (int i = 0; i < N_PARTS && !redis_is_unanswered(err); i++) {
-        int read = redis_read(c->redis, &parts[i]);
-        err = redis_first_error(c->redis, err, read);
-    }
+    if (err == MUSTER_OK)
+        err = page_read_alone(c, l->queue, parts, N_PARTS);
     for (int i = 0; i < N_PARTS; i++) {
         l->sizes[i] = reply_count(parts[i]);
         redis_reply_free(parts[i]);
@@ -195,20 +193,27 @@ int muster_task_peek(struct muster_client *c, const char *queue, uint64_t from, 
 
 /* ---- what is delayed ---- */
 
-/* One page; a member is "<token>:<task>". `*got`: how many it had. */
-static int give_delayed(struct muster_client *c, const char *key, uint64_t at, uint64_t n, struct page_same *same,
-                        size_t *got, bool *stop, muster_delayed_task_fn *fn, void *arg)
+struct delayed_look {
+    char key[KEY_MAX];
+    struct page_same same;
+    muster_delayed_task_fn *fn;
+    void *arg;
+    bool stop;
+};
+
+/* One page, of n from the place `at` on; a member is "<token>:<task>". `*got`: how many it had. */
+static int give_delayed(struct muster_client *c, struct delayed_look *l, uint64_t at, uint64_t n, size_t *got)
 {
     char first[24], last[24];
     struct redisReply *page;
     snprintf(first, sizeof first, "%llu", (unsigned long long)at);
     snprintf(last, sizeof last, "%llu", (unsigned long long)(at + n - 1));
     int err = page_ask_heads(c, MUSTER_HEAD_MAX + TOKEN_LEN + 1, &page,
-                             (const char *const[]){"ZRANGE", key, first, last, "WITHSCORES", NULL}, 2 * n);
+                             (const char *const[]){"ZRANGE", l->key, first, last, "WITHSCORES", NULL}, 2 * n);
     if (err == MUSTER_OK)
-        err = page_check_same(c, same, "ZRANGE", &page);
+        err = page_check_same(c, &l->same, "ZRANGE", &page);
     *got = reply_len(page) / 2;
-    for (size_t i = 0; i < *got && !*stop; i++) {
+    for (size_t i = 0; i < *got && !l->stop; i++) {
         uint64_t whole;
         struct muster_bytes member = reply_head(reply_at(page, 2 * i), &whole);
         if (member.len <= TOKEN_LEN)
@@ -218,7 +223,7 @@ static int give_delayed(struct muster_client *c, const char *key, uint64_t at, u
                                                 .data = (const char *)member.data + TOKEN_LEN + 1,
                                                 .len = member.len - TOKEN_LEN - 1,
                                                 .whole_len = whole - TOKEN_LEN - 1};
-        *stop = fn(&row, arg) != 0;
+        l->stop = l->fn(&row, l->arg) != 0;
     }
     redis_reply_free(page);
     return err;
@@ -227,17 +232,15 @@ static int give_delayed(struct muster_client *c, const char *key, uint64_t at, u
 int muster_task_peek_delayed(struct muster_client *c, const char *queue, uint64_t from, uint64_t n,
                              muster_delayed_task_fn *fn, void *arg)
 {
-    char key[KEY_MAX];
-    bool stop = from > INT64_MAX / 2; /* no list is so long, and Redis knows no such place */
+    struct delayed_look l = {.fn = fn, .arg = arg};
     size_t got = PAGE;
-    struct page_same same = {0};
     int err = client_check_queue(c, queue);
     if (err != MUSTER_OK)
         return err;
-    key_of(key, c->prefix, KEY_DELAYED, queue);
-    while (err == MUSTER_OK && !stop && n > 0 && got == PAGE) {
-        uint64_t wanted = n < PAGE ? n : PAGE;
-        err = give_delayed(c, key, from, wanted, &same, &got, &stop, fn, arg);
+    key_of(l.key, c->prefix, KEY_DELAYED, queue);
+    l.stop = from > INT64_MAX / 2; /* no list is so long, and Redis knows no such place */
+    while (err == MUSTER_OK && !l.stop && n > 0 && got == PAGE) {
+        err = give_delayed(c, &l, from, n < PAGE ? n : PAGE, &got);
         from += got;
         n -= got;
     }

@@ -67,9 +67,10 @@ static int ask_first(struct muster_client *c, struct queue_row *rows, size_t n, 
     if (err != MUSTER_OK)
         return err;
     err = read_time(c, &began_ms);
-    for (size_t i = 0; i < n; i++)
-        err = redis_first_error(c->redis, err, read(c, rows[i].name, rows[i].first, QUEUE_ROW_FIRST));
-    err = redis_first_error(c->redis, err, read_time(c, &ended_ms));
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++)
+        err = read(c, rows[i].name, rows[i].first, QUEUE_ROW_FIRST);
+    if (err == MUSTER_OK)
+        err = read_time(c, &ended_ms);
     for (size_t i = 0; i < n; i++)
         rows[i].look = (struct ages_look){.began_ms = began_ms, .ended_ms = ended_ms};
     return err;
@@ -168,15 +169,15 @@ static int ask_rest(struct muster_client *c, struct queue_row *rows, size_t n, p
         }
     if (err != MUSTER_OK)
         return err;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && err == MUSTER_OK; i++) {
         struct queue_row *r = &rows[i];
         if (r->is_known)
             continue;
-        err = redis_first_error(c->redis, err, read(c, r->name, r->rest, QUEUE_ROW_REST));
-        if (has_jobs(r))
-            err = redis_first_error(c->redis, err, read(c, r->name, r->jobs, 2));
-        if (has_returned(r))
-            err = redis_first_error(c->redis, err, read(c, r->name, &r->returned, 1));
+        err = read(c, r->name, r->rest, QUEUE_ROW_REST);
+        if (err == MUSTER_OK && has_jobs(r))
+            err = read(c, r->name, r->jobs, 2);
+        if (err == MUSTER_OK && has_returned(r))
+            err = read(c, r->name, &r->returned, 1);
     }
     return err;
 }

@@ -118,12 +118,11 @@ static int append_holds(struct muster_client *c, const char *id, const struct wo
 static int read_holds(struct muster_client *c, const char *id, struct worker_shares *shares)
 {
     int err = MUSTER_OK;
-    for (size_t i = 0; i < shares->n; i++) {
+    for (size_t i = 0; i < shares->n && err == MUSTER_OK; i++) {
         struct redisReply *reply = NULL;
-        int read = page_read_parts(c, id, &reply, 1);
+        err = page_read_parts(c, id, &reply, 1);
         shares->at[i].holds = reply_count(reply);
         redis_reply_free(reply);
-        err = redis_first_error(c->redis, err, read);
     }
     return err;
 }
