@@ -24,6 +24,9 @@
  * After a fork() a client is the parent's. In the child each call that talks to Redis returns MUSTER_E_STATE, and
  * muster_client_free() sends nothing: a child makes a client of its own.
  *
+ * No thread may be cancelled (pthread_cancel()) in a call of this library, of whatever header: others would wait for ever
+ * for what it holds. muster_client_interrupt() ends a call that waits.
+ *
  * Names. A queue's name is 1 to 200 bytes without control characters (bytes below 0x20, and 0x7f). A worker's id is 1
  * to 64 of [A-Za-z0-9._-] and does not begin with a dot. A prefix follows the same rule, and may also hold `{` and `}`.
  *

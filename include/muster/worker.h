@@ -53,6 +53,8 @@
  *     least of all, and the program is aborted.
  *   - A program that runs commands (muster_worker_serve_command()) must not reap all its children, as with waitpid(-1),
  *     or ignore SIGCHLD: the exit status of a command would be lost, and its outcome with it.
+ *   - No thread may be cancelled (pthread_cancel()) in a call of this library, and no handler's: others would wait for
+ *     ever for what it holds. muster_worker_stop() ends muster_worker_run().
  *   - Pointers to workers, processes and callbacks must not be NULL, where nothing says that they may be.
  */
 #ifndef MUSTER_WORKER_H
