@@ -590,8 +590,9 @@ class worker_ref
     /* muster_worker_set_pulse(): fn(muster::worker_ref) each `every`; it must not throw (std::terminate()). */
     void set_pulse(ms every, std::function<void(worker_ref)> fn) const
     {
-        check(muster_worker_set_pulse(get(), every.count(), fn ? tell_pulse : nullptr, s_));
-        s_->pulse = std::make_shared<const std::function<void(worker_ref)>>(std::move(fn));
+        auto kept = std::make_shared<const std::function<void(worker_ref)>>(std::move(fn)); /* it may throw */
+        check(muster_worker_set_pulse(get(), every.count(), *kept ? tell_pulse : nullptr, s_));
+        s_->pulse = std::move(kept);
     }
 
     /* muster_worker_stats(). Any thread. */

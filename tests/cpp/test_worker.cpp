@@ -8,12 +8,33 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <new>
 
 #include <event2/event.h>
 
 #include "cases.hpp"
 
 using strings = std::vector<std::string>;
+
+static thread_local bool lacks_memory;
+
+void *operator new(std::size_t size)
+{
+    void *made = lacks_memory ? nullptr : std::malloc(size);
+    if (!made)
+        throw std::bad_alloc();
+    return made;
+}
+
+void operator delete(void *made) noexcept
+{
+    std::free(made);
+}
+
+void operator delete(void *made, std::size_t) noexcept
+{
+    std::free(made);
+}
 
 /* Something that threads leave for each other. */
 template <class T> class channel
@@ -431,6 +452,25 @@ static void callbacks_hear_what_happens()
     CHECK(pulses >= 3);
 }
 
+static void what_has_no_memory_for_its_pulse_goes_on_without()
+{
+    muster::client c;
+    c.enqueue("q", "x");
+    bool was_refused = false;
+    muster::worker w(options().max_tasks(1));
+    lacks_memory = true;
+    try {
+        w.set_pulse(1ms, [](muster::worker_ref me) { me.stop(0ms); });
+    } catch (const std::bad_alloc &) {
+        was_refused = true;
+    }
+    lacks_memory = false;
+    CHECK(was_refused);
+    w.serve("q", [](muster::process &) {});
+    w.run();
+    CHECK_EQUAL(w.stats().finished, 1U);
+}
+
 static void each_end_that_counts_is_told()
 {
     muster::client c;
@@ -618,6 +658,7 @@ int main(int argc, char **argv)
                        CASE(handlers_on_threads_see_a_stop),
                        CASE(many_tasks_on_threads_each_run_once),
                        CASE(callbacks_hear_what_happens),
+                       CASE(what_has_no_memory_for_its_pulse_goes_on_without),
                        CASE(each_end_that_counts_is_told),
                        CASE(a_worker_hands_work_on_and_hears_the_answer),
                        CASE(a_worker_puts_a_job_and_calls_a_function_in_its_loop),
