@@ -42,7 +42,8 @@
  * Every call but _run and _new may be made from inside a handler or callback in the loop. _free takes effect when the
  * callback has returned; a handler on a thread of the worker's must not call it.
  *
- * The library installs no signal handlers, and starts no threads except those asked for. It needs Linux 5.3 or later.
+ * The library installs no signal handlers, and starts no threads except those asked for, and a short one for each
+ * look-up of a host's name (client.h). It needs Linux 5.3 or later.
  * After a fork() a worker is the parent's, with its processes. In the child each call that the loop or Redis would
  * have to hear of returns MUSTER_E_STATE, or nothing, and waits for nobody; muster_worker_stop() and
  * muster_worker_free() do nothing. A program may call exit() while a worker has a thread: that waits for nobody, and
