@@ -312,6 +312,30 @@ static void a_handle_outlives_its_worker()
     CHECK_EQUAL(c.length("q"), 3U);
 }
 
+/* They ask without a pause, so one of them always does. */
+static void a_worker_ends_while_many_ask_whether_to_stop()
+{
+    const size_t n = 32;
+    const std::unique_ptr<event_base, void (*)(event_base *)> base(event_base_new(), event_base_free);
+    muster::client c;
+    std::atomic<size_t> n_asking{0};
+    std::vector<std::thread> threads;
+    auto w = std::make_unique<muster::worker>(options().id("w").ttl(1h).hands(static_cast<int>(n)).base(base.get()));
+    c.enqueue_many("q", strings(n, "x"));
+    w->serve("q", [&](muster::process &p) {
+        threads.emplace_back([&n_asking, handle = p.hand_on()] {
+            for (n_asking++; !handle.is_told_to_stop();)
+                ;
+        });
+    });
+    while (n_asking < n)
+        CHECK_EQUAL(event_base_loop(base.get(), EVLOOP_ONCE), 0);
+    w.reset();
+    for (auto &one : threads)
+        one.join();
+    CHECK_EQUAL(c.fail_worker("w"), n);
+}
+
 /* Many threads end what they were handed, while the worker is destroyed. */
 /* It is the parent's to end: the child's copy of the handle is destroyed, and that is all. */
 static void a_child_of_fork_ends_nothing()
@@ -653,6 +677,7 @@ int main(int argc, char **argv)
                        CASE(what_is_handed_on_is_ended_by_another_thread),
                        CASE(a_handle_may_be_ended_or_dropped_in_the_handler),
                        CASE(a_handle_outlives_its_worker),
+                       CASE(a_worker_ends_while_many_ask_whether_to_stop),
                        CASE(a_child_of_fork_ends_nothing),
                        CASE(ends_race_with_the_end_of_the_worker),
                        CASE(handlers_on_threads_see_a_stop),
