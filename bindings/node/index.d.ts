@@ -298,7 +298,10 @@ export class Client {
   extend(process: string, options: { leaseMs?: number; progress?: string; data?: Bytes }): Promise<void>;
   /** Resolves to the job's id. One with a schedule (`cron`) goes the way of the calls below. */
   put(queue: string, data: Bytes, options?: JobOptions): Promise<string>;
-  /** The job's record, without history and what it waits for; null if there is none. */
+  /**
+   * The job's record, without history, what it waits for, what waits for it, `blockedBy`, `holder` and `cancelled`: these
+   * are empty, whatever there is; jobs() has them. Null if there is no such job.
+   */
   job(id: string): Promise<Job | null>;
 
   // ---- one after the other

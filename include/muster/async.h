@@ -257,7 +257,7 @@ MUSTER_API int muster_async_extend(struct muster_async *a, const char *process, 
 
 /*
  * Look at one job's record. It is that of muster_job_get(), without history, `after`, `before` and the like,
- * `blocked_by` and `cancelled`, which take more than one round trip.
+ * `blocked_by`, `holder` and `cancelled`, which take more than one round trip: these are empty, whatever there is.
  *
  * Returns as all calls, and MUSTER_E_INVALID: the id. Answers the job; or
  *   MUSTER_E_NOT_FOUND  there is no such job (any more)

@@ -7,6 +7,8 @@
 #ifndef MUSTER_ASYNC_HPP
 #define MUSTER_ASYNC_HPP
 
+#include <atomic>
+
 #include "client.hpp"
 #include "job.hpp"
 
@@ -31,6 +33,8 @@ size_t each(const Holder &held, size_t max, Fetch &&fetch, F &&fn)
 
 /* Who hears an answer. */
 struct asked : pending::one {
+    uint64_t number = 0; /* of the client's calls with a function */
+
     virtual void tell(const muster_answer &answer) = 0;
 };
 
@@ -78,16 +82,20 @@ class async_client
     /* muster_async_fd(): readable while there are answers. */
     int fd() const noexcept { return muster_async_fd(s_->a); }
 
-    /* Call the functions of up to `max` answers, 0: until there are none. Returns how many there were. An exception in one
-     * comes out of here; the answers behind it are told by the next call. A function may destroy the client: then no
-     * other one is called, and it is gone when this returns. */
+    /* Call the functions of up to `max` answers, 0: of those that are there, up to the first one of a call that was made
+     * meanwhile; so it ends, whatever the functions ask for. Returns how many there were. An exception in one comes out
+     * of here; the answers behind it are told by the next call. A function may destroy the client: then no other one is
+     * called, and it is gone when this returns. */
     size_t dispatch(size_t max = 0)
     {
         const auto s = s_;
+        const uint64_t made = s->n_made;
+        bool goes_on = true;
         return detail::each<muster_answer>(
-            s, max, [&](muster_answer *out) { return muster_async_next(s->a, out, 1); },
+            s, max, [&](muster_answer *out) { return goes_on ? muster_async_next(s->a, out, 1) : 0; },
             [&](const muster_answer &answer) {
                 if (auto *who = static_cast<detail::asked *>(answer.arg)) {
+                    goes_on = max > 0 || who->number <= made;
                     const auto mine = s->unanswered.take(who);
                     who->tell(answer);
                 }
@@ -193,6 +201,7 @@ class async_client
     struct state {
         muster_async *a = nullptr;
         detail::pending unanswered;
+        std::atomic<uint64_t> n_made{0}; /* calls with a function */
 
         state() = default;
         state(const state &) = delete;
@@ -207,6 +216,7 @@ class async_client
             check(make(nullptr));
         } else {
             std::unique_ptr<detail::asked> who = std::make_unique<detail::asked_by<F>>(std::move(fn));
+            who->number = ++s_->n_made;
             check(s_->unanswered.hand_in(std::move(who), make));
         }
     }
@@ -227,6 +237,7 @@ class listener
         all.client = &o.c();
         all.max_heard = max_heard;
         all.max_bytes = max_bytes;
+        s_->most = max_heard ? max_heard : MUSTER_LISTENER_HEARD_DEFAULT;
         const int err = muster_listener_new(&s_->l, &all);
         if (err != MUSTER_OK)
             throw error(err, text(err == MUSTER_E_INVALID ? muster_listener_options_check(&all) : nullptr));
@@ -246,14 +257,15 @@ class listener
     void remove(std::string_view queue) { check(muster_listener_remove(s_->l, detail::ztext(queue))); }
     void remove_jobs_of_all_queues() { check(muster_listener_remove(s_->l, nullptr)); }
 
-    /* muster_listener_next(): fn(const muster_heard &) for up to `max` events, 0: until there are none. Returns how many
-     * there were. An exception in `fn` comes out of here; what is behind it is told by the next call. `fn` may destroy the
-     * listener: then it is called no more. */
+    /* muster_listener_next(): fn(const muster_heard &) for up to `max` events, 0: until there are none, but for no more
+     * than are kept (`max_heard`); so it ends, whatever comes meanwhile. Returns how many there were. An exception in
+     * `fn` comes out of here; what is behind it is told by the next call. `fn` may destroy the listener: then it is
+     * called no more. */
     template <class F> size_t next(F &&fn, size_t max = 0)
     {
         const auto s = s_;
         return detail::each<muster_heard>(
-            s, max, [&](muster_heard *out) { return muster_listener_next(s->l, out, 1); }, fn);
+            s, max ? max : s->most, [&](muster_heard *out) { return muster_listener_next(s->l, out, 1); }, fn);
     }
 
     muster_listener *get() const noexcept { return s_->l; }
@@ -266,6 +278,7 @@ class listener
   private:
     struct state {
         muster_listener *l = nullptr;
+        size_t most = 0; /* so many can be there */
 
         state() = default;
         state(const state &) = delete;

@@ -19,10 +19,15 @@
  * `timeout_ms` is over. A Unix socket on which too many wait for a connection is tried again, too; after that it is
  * E_BUSY.
  *
- * The library installs no signal handlers, and a dead connection raises no SIGPIPE in the program.
+ * The library installs no signal handlers, and a dead connection raises no SIGPIPE in the program. For each look-up of
+ * a host's name it starts a thread, with all signals blocked, which ends when the system has answered, maybe after the
+ * call.
  *
  * After a fork() a client is the parent's. In the child each call that talks to Redis returns MUSTER_E_STATE, and
  * muster_client_free() sends nothing: a child makes a client of its own.
+ *
+ * No thread may be cancelled (pthread_cancel()) in a call of this library, of whatever header: others would wait for
+ * ever for what it holds. muster_client_interrupt() ends a call that waits.
  *
  * Names. A queue's name is 1 to 200 bytes without control characters (bytes below 0x20, and 0x7f). A worker's id is 1
  * to 64 of [A-Za-z0-9._-] and does not begin with a dot. A prefix follows the same rule, and may also hold `{` and `}`.
@@ -208,8 +213,7 @@ MUSTER_API void muster_client_free(struct muster_client *c);
  * The client can be used as before. Its next call makes a new connection if an answer was to come on the old one. A
  * connection that was passed in is broken then.
  *
- * What is not ended: the system's look-up of a host's name, and the first 10 ms for which a call waits for an answer,
- * unless a signal ends them.
+ * What is not ended: the first 10 ms for which a call waits for an answer, unless a signal ends them.
  *
  * muster_client_interrupt() always returns MUSTER_OK.
  */

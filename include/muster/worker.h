@@ -42,7 +42,8 @@
  * Every call but _run and _new may be made from inside a handler or callback in the loop. _free takes effect when the
  * callback has returned; a handler on a thread of the worker's must not call it.
  *
- * The library installs no signal handlers, and starts no threads except those asked for. It needs Linux 5.3 or later.
+ * The library installs no signal handlers, and starts no threads except those asked for, and a short one for each
+ * look-up of a host's name (client.h). It needs Linux 5.3 or later.
  * After a fork() a worker is the parent's, with its processes. In the child each call that the loop or Redis would
  * have to hear of returns MUSTER_E_STATE, or nothing, and waits for nobody; muster_worker_stop() and
  * muster_worker_free() do nothing. A program may call exit() while a worker has a thread: that waits for nobody, and
@@ -53,6 +54,8 @@
  *     least of all, and the program is aborted.
  *   - A program that runs commands (muster_worker_serve_command()) must not reap all its children, as with waitpid(-1),
  *     or ignore SIGCHLD: the exit status of a command would be lost, and its outcome with it.
+ *   - No thread may be cancelled (pthread_cancel()) in a call of this library, and no handler's: others would wait for
+ *     ever for what it holds. muster_worker_stop() ends muster_worker_run().
  *   - Pointers to workers, processes and callbacks must not be NULL, where nothing says that they may be.
  */
 #ifndef MUSTER_WORKER_H

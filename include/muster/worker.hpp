@@ -5,6 +5,7 @@
 #ifndef MUSTER_WORKER_HPP
 #define MUSTER_WORKER_HPP
 
+#include <atomic>
 #include <exception>
 #include <mutex>
 #include <new>
@@ -110,10 +111,31 @@ struct owned {
 };
 
 /* Whether the worker still is. Calls about a process from other threads hold the lock shared; the worker's destructor
- * holds it while it closes the gate, but not while it waits for its handlers, which may want to come in. */
-struct gate {
-    std::shared_mutex lock;
-    bool is_open = true;
+ * holds it when it has closed the gate, but not while it waits for its handlers, which may want to come in. Where it is
+ * closed nobody asks for the lock: those who ask all the time would leave it to nobody else. */
+class gate
+{
+  public:
+    /* Call fn() while the worker is there. False: it is not. */
+    template <class F> bool pass(F &&fn)
+    {
+        if (!is_open_)
+            return false;
+        const std::shared_lock<std::shared_mutex> in(lock_);
+        if (!is_open_)
+            return false;
+        fn();
+        return true;
+    }
+    void close()
+    {
+        is_open_ = false;
+        const std::unique_lock<std::shared_mutex> out(lock_);
+    }
+
+  private:
+    std::shared_mutex lock_;
+    std::atomic<bool> is_open_{true};
 };
 
 /* A worker's part of C++. It stays where it is when the worker is moved: C knows its address. */
@@ -134,10 +156,7 @@ struct worker_state {
     worker_state &operator=(const worker_state &) = delete;
     ~worker_state()
     {
-        {
-            const std::unique_lock<std::shared_mutex> closing(door->lock);
-            door->is_open = false;
-        }
+        door->close();
         muster_worker_free(w);
     }
 };
@@ -334,11 +353,8 @@ class later
     muster_stop_reason stop_reason() const
     {
         muster_stop_reason reason = MUSTER_STOP_LOST;
-        if (p_) {
-            const std::shared_lock<std::shared_mutex> in(door_->lock);
-            if (door_->is_open)
-                reason = view().stop_reason();
-        }
+        if (p_)
+            door_->pass([&] { reason = view().stop_reason(); });
         return reason;
     }
     bool is_told_to_stop() const { return stop_reason() != MUSTER_GO_ON; }
@@ -422,12 +438,10 @@ class later
     {
         if (!p_)
             throw error(MUSTER_E_STATE, "the process was ended before; nothing was changed");
-        const std::shared_lock<std::shared_mutex> in(door_->lock);
-        if (!door_->is_open) {
+        if (!door_->pass([&] { fn(view()); })) {
             p_ = nullptr;
             throw error(MUSTER_E_LOST, "its worker was destroyed, and the process went back; nothing was changed");
         }
-        fn(view());
     }
 
     /* fn(process_view) says what its end needs, and with what it ends. */
@@ -590,8 +604,9 @@ class worker_ref
     /* muster_worker_set_pulse(): fn(muster::worker_ref) each `every`; it must not throw (std::terminate()). */
     void set_pulse(ms every, std::function<void(worker_ref)> fn) const
     {
-        check(muster_worker_set_pulse(get(), every.count(), fn ? tell_pulse : nullptr, s_));
-        s_->pulse = std::make_shared<const std::function<void(worker_ref)>>(std::move(fn));
+        auto kept = std::make_shared<const std::function<void(worker_ref)>>(std::move(fn)); /* it may throw */
+        check(muster_worker_set_pulse(get(), every.count(), *kept ? tell_pulse : nullptr, s_));
+        s_->pulse = std::move(kept);
     }
 
     /* muster_worker_stats(). Any thread. */

@@ -117,6 +117,45 @@ static void an_exception_comes_out_and_the_answers_behind_it_are_told_next()
     CHECK_EQUAL(n, 10);
 }
 
+/* Their answers may never end: the loop of the program must come to what else it has. */
+static void what_is_asked_meanwhile_is_told_the_next_time()
+{
+    muster::async_client a;
+    size_t told = 0;
+    std::function<void()> ask = [&] {
+        a.length("q", [&](const muster_answer &) {
+            if (++told < 20)
+                ask();
+            CHECK(a.wait()); /* its answer is there */
+        });
+    };
+    ask();
+    ask();
+    CHECK(a.wait());
+    CHECK(a.dispatch() <= 3 && told >= 2);
+    while (a.dispatch() > 0)
+        ;
+    CHECK(told >= 20);
+}
+
+/* So many can be there at once. */
+static void what_a_listener_hears_meanwhile_is_told_the_next_time()
+{
+    muster::client c;
+    muster::listener l(muster::client_options(), 2);
+    int heard = 0;
+    const auto hear = [&](const muster_heard &) {
+        if (++heard < 20)
+            c.cancel_task("q", "x");
+        CHECK(heard >= 20 || is_readable(l.fd(), 20000));
+    };
+    l.add("q", MUSTER_LISTEN_CANCELLED);
+    while (heard < 20) {
+        CHECK(is_readable(l.fd(), 20000));
+        CHECK(l.next(hear) <= 2);
+    }
+}
+
 /* No other function is called, and what the client holds is gone when the call returns. */
 static void a_client_or_listener_may_be_destroyed_in_its_function()
 {
@@ -288,6 +327,8 @@ int main(int argc, char **argv)
     return cases::run(
         {CASE(each_call_is_heard_once_on_the_thread_that_asks), CASE(a_take_that_waits_hears_what_comes_and_ends_it),
          CASE(each_end_is_what_it_says), CASE(an_exception_comes_out_and_the_answers_behind_it_are_told_next),
+         CASE(what_is_asked_meanwhile_is_told_the_next_time),
+         CASE(what_a_listener_hears_meanwhile_is_told_the_next_time),
          CASE(a_client_or_listener_may_be_destroyed_in_its_function), CASE(what_a_destroyed_client_has_taken_goes_back),
          CASE(a_child_is_told_nothing_behind_the_function_that_forks),
          CASE(a_client_or_listener_may_be_moved_in_its_function),

@@ -8,12 +8,33 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <new>
 
 #include <event2/event.h>
 
 #include "cases.hpp"
 
 using strings = std::vector<std::string>;
+
+static thread_local bool lacks_memory;
+
+void *operator new(std::size_t size)
+{
+    void *made = lacks_memory ? nullptr : std::malloc(size);
+    if (!made)
+        throw std::bad_alloc();
+    return made;
+}
+
+void operator delete(void *made) noexcept
+{
+    std::free(made);
+}
+
+void operator delete(void *made, std::size_t) noexcept
+{
+    std::free(made);
+}
 
 /* Something that threads leave for each other. */
 template <class T> class channel
@@ -291,6 +312,30 @@ static void a_handle_outlives_its_worker()
     CHECK_EQUAL(c.length("q"), 3U);
 }
 
+/* They ask without a pause, so one of them always does. */
+static void a_worker_ends_while_many_ask_whether_to_stop()
+{
+    const size_t n = 32;
+    const std::unique_ptr<event_base, void (*)(event_base *)> base(event_base_new(), event_base_free);
+    muster::client c;
+    std::atomic<size_t> n_asking{0};
+    std::vector<std::thread> threads;
+    auto w = std::make_unique<muster::worker>(options().id("w").ttl(1h).hands(static_cast<int>(n)).base(base.get()));
+    c.enqueue_many("q", strings(n, "x"));
+    w->serve("q", [&](muster::process &p) {
+        threads.emplace_back([&n_asking, handle = p.hand_on()] {
+            for (n_asking++; !handle.is_told_to_stop();)
+                ;
+        });
+    });
+    while (n_asking < n)
+        CHECK_EQUAL(event_base_loop(base.get(), EVLOOP_ONCE), 0);
+    w.reset();
+    for (auto &one : threads)
+        one.join();
+    CHECK_EQUAL(c.fail_worker("w"), n);
+}
+
 /* Many threads end what they were handed, while the worker is destroyed. */
 /* It is the parent's to end: the child's copy of the handle is destroyed, and that is all. */
 static void a_child_of_fork_ends_nothing()
@@ -429,6 +474,25 @@ static void callbacks_hear_what_happens()
     }
     CHECK(!events.empty() && events.back() == MUSTER_EVENT_STOPPED && id == "w");
     CHECK(pulses >= 3);
+}
+
+static void what_has_no_memory_for_its_pulse_goes_on_without()
+{
+    muster::client c;
+    c.enqueue("q", "x");
+    bool was_refused = false;
+    muster::worker w(options().max_tasks(1));
+    lacks_memory = true;
+    try {
+        w.set_pulse(1ms, [](muster::worker_ref me) { me.stop(0ms); });
+    } catch (const std::bad_alloc &) {
+        was_refused = true;
+    }
+    lacks_memory = false;
+    CHECK(was_refused);
+    w.serve("q", [](muster::process &) {});
+    w.run();
+    CHECK_EQUAL(w.stats().finished, 1U);
 }
 
 static void each_end_that_counts_is_told()
@@ -613,11 +677,13 @@ int main(int argc, char **argv)
                        CASE(what_is_handed_on_is_ended_by_another_thread),
                        CASE(a_handle_may_be_ended_or_dropped_in_the_handler),
                        CASE(a_handle_outlives_its_worker),
+                       CASE(a_worker_ends_while_many_ask_whether_to_stop),
                        CASE(a_child_of_fork_ends_nothing),
                        CASE(ends_race_with_the_end_of_the_worker),
                        CASE(handlers_on_threads_see_a_stop),
                        CASE(many_tasks_on_threads_each_run_once),
                        CASE(callbacks_hear_what_happens),
+                       CASE(what_has_no_memory_for_its_pulse_goes_on_without),
                        CASE(each_end_that_counts_is_told),
                        CASE(a_worker_hands_work_on_and_hears_the_answer),
                        CASE(a_worker_puts_a_job_and_calls_a_function_in_its_loop),

@@ -3,8 +3,9 @@
  * Clients and the listener in a program that has no memory, for what an answer brings or for anything: who is first in a
  * queue and larger than that stops neither the queue nor other calls, each call has its answer, and a gap is told.
  *
- * The linker puts the functions below in place of malloc() and its family, and of hiredis' own.
+ * The linker puts the functions below in place of malloc() and its family, and of hiredis' own; libevent is given others.
  */
+#include <event2/event.h>
 #include <hiredis/hiredis.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -93,6 +94,14 @@ void *__wrap_calloc(size_t n, size_t size)
 void *__wrap_realloc(void *old, size_t size)
 {
     return fails(size) ? NULL : __real_realloc(old, size);
+}
+
+/* The loop has no memory for what grows. */
+static atomic_bool lacks_more;
+
+static void *more_of_libevent(void *old, size_t size)
+{
+    return lacks_more && !pthread_equal(pthread_self(), main_thread) ? NULL : __real_realloc(old, size);
 }
 
 /* ---- takes ---- */
@@ -403,6 +412,38 @@ static void scripts_are_sent_again_whichever_allocation_fails(void **state)
     survive(s, &(struct way){flush_scripts, enqueue_and_take}, 10);
 }
 
+/* ---- takes that wait ---- */
+
+enum { MANY_QUEUES = 200 };
+
+static void wait_in_each(struct answers *as, int n)
+{
+    char queue[16];
+    for (int i = 0; i < n; i++) {
+        snprintf(queue, sizeof queue, "q_%d", i);
+        assert_ok(muster_async_take(as->async, queue, 1, AN_HOUR, 300, answers_fn, NULL));
+    }
+    answers_await(as, as->n + (size_t)n);
+}
+
+/* One without a timer would wait for ever. */
+static void a_take_that_waits_has_a_timer_or_is_refused(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    main_thread = pthread_self();
+    answers_open(&as, s, NULL, 0, NULL);
+    wait_in_each(&as, 1);
+    lacks_more = true;
+    wait_in_each(&as, MANY_QUEUES);
+    lacks_more = false;
+    assert_true(as.counts[-MUSTER_E_NOMEM] > 0);
+    wait_in_each(&as, MANY_QUEUES);
+    assert_int_equal(as.counts[-MUSTER_E_NOT_FOUND] + as.counts[-MUSTER_E_NOMEM], 2 * MANY_QUEUES + 1);
+    assert_true(as.counts[-MUSTER_E_NOMEM] < MANY_QUEUES);
+    answers_close(&as);
+}
+
 /* ---- what nobody has heard of ---- */
 
 #define A_LEASE 3661234 /* no other number is it */
@@ -509,6 +550,7 @@ static void a_wish_without_memory_comes_true_when_there_is_some(void **state)
 
 int main(int argc, char **argv)
 {
+    event_set_mem_functions(malloc, more_of_libevent, free);
     const struct CMUnitTest tests[] = {
         live_test(what_there_is_no_memory_for_stops_no_queue),
         live_test(memory_that_is_there_again_is_enough),
@@ -519,6 +561,7 @@ int main(int argc, char **argv)
         live_test(what_redis_does_not_send_is_told_whichever_allocation_fails),
         live_test(jobs_are_taken_or_go_back_whichever_allocation_fails),
         live_test(scripts_are_sent_again_whichever_allocation_fails),
+        live_test(a_take_that_waits_has_a_timer_or_is_refused),
         live_test(what_was_not_heard_of_goes_back_whichever_allocation_fails),
         live_test(a_listener_without_memory_tells_of_the_gap_when_it_has_some),
         live_test(a_wish_without_memory_comes_true_when_there_is_some),

@@ -193,6 +193,8 @@ class AsyncListener(_Base):
     async def next(self) -> Heard:
         """The next event; it waits for it."""
         loop = asyncio.get_running_loop()
+        if not self._heard:
+            await asyncio.sleep(0)  # who iterates leaves the loop to others now and then, however much is there
         while (heard := self._take()) is None:
             there: asyncio.Future[None] = loop.create_future()
             loop.add_reader(self._fd, _set_once, there)

@@ -3,9 +3,11 @@
 1. what happens in queues and to jobs is heard, of the kinds that were asked for, by a loop and in asyncio
 2. a restart of Redis is told: a gap, then ready again
 3. waiting ends by its time, by Ctrl-C, and when its task is cancelled, and loses nothing
+4. in asyncio other tasks have their turns, however much is there
 """
 
 import asyncio
+import select
 import signal
 import unittest
 
@@ -106,6 +108,29 @@ class Listens(Case):
                 self.assertEqual(tasks, [b"%d" % i for i in range(500)])
 
         asyncio.run(asyncio.wait_for(main(), DEADLINE_S))
+
+    def test_other_tasks_have_their_turns(self):
+        turns = 0
+
+        async def take_turns():
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        async def main():
+            async with muster.AsyncListener(self.redis.url) as listener:
+                listener.add("q", "cancelled")
+                self.assertEqual((await listener.next()).type, "ready")
+                other = asyncio.create_task(take_turns())
+                for _ in range(20):
+                    self.client.cancel("q", "x")
+                    self.assertTrue(select.select([listener._fd], [], [], DEADLINE_S)[0])
+                    self.assertEqual((await listener.next()).type, "cancelled")
+                other.cancel()
+
+        asyncio.run(asyncio.wait_for(main(), DEADLINE_S))
+        self.assertGreaterEqual(turns, 20)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@
 
 #include "async/async_watch_private.h"
 #include "base/clock.h"
+#include "base/loop.h"
 #include "base/sorted.h"
 #include "base/timer.h"
 #include "protocol/keys.h"
@@ -26,6 +27,8 @@
 
 /* A queue for which nobody waits any more is left after this time. */
 #define IDLE_MS 10000
+/* Timers of links and of the client's line, beside those of the queues. */
+#define TIMERS_OWN 64
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -142,11 +145,15 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
         async_watch_set_timer(w);
 }
 
-static bool has_room(struct async_watches *all)
+/* In the list, and for the timers of so many: without its timer a take would wait for ever. */
+static bool has_room(struct muster_async *a)
 {
+    struct async_watches *all = &a->watches;
     if (all->n < all->cap)
         return true;
     const size_t cap = all->cap ? 2 * all->cap : 16;
+    if (loop_keep_room(a->base, TIMERS_OWN + cap) != MUSTER_OK)
+        return false;
     struct async_watch **more = realloc(all->all, cap * sizeof(struct async_watch *));
     if (!more)
         return false;
@@ -159,7 +166,7 @@ static struct async_watch *new_watch(struct muster_async *a, const char *queue)
 {
     struct async_watches *all = &a->watches;
     const size_t len = strlen(queue) + 1, at = place_of(all, queue, len - 1);
-    struct async_watch *w = has_room(all) ? calloc(1, sizeof *w + len) : NULL;
+    struct async_watch *w = has_room(a) ? calloc(1, sizeof *w + len) : NULL;
     if (!w)
         return NULL;
     memcpy(w->queue, queue, len);
