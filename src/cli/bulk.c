@@ -127,13 +127,19 @@ static void print_counts(const struct call *call, const struct muster_job_bulk_c
     free(told);
 }
 
-static int report(const struct call *call, struct muster_client *client, int err, const char *word,
-                  const struct muster_job_bulk_counts *n)
+/* What the same once more does to those that are done. */
+static const char *say_again(const struct muster_job_bulk *what)
+{
+    return what->change && what->change->log ? "; those that are chosen again get the line of --log again" : "";
+}
+
+static int report(const struct call *call, struct muster_client *client, int err, const struct muster_job_bulk *what,
+                  const char *word, const struct muster_job_bulk_counts *n)
 {
     char *told = told_of(n, word);
     int code = EXIT_DONE;
     if (err == MUSTER_E_STOPPED)
-        code = complain_stopped(call, "%s; run it again to do the rest", told);
+        code = complain_stopped(call, "%s; run it again to do the rest%s", told, say_again(what));
     else if (err != MUSTER_OK && n->chosen > 0)
         code = (complain(call, "%s", told),
                 complain_tried(n->done > 0, complain_error(call, err, muster_client_error(client))));
@@ -205,7 +211,7 @@ static int run_chosen(const struct call *call, struct muster_client *client, con
 {
     struct muster_job_bulk_counts n = {.size = sizeof n};
     const struct muster_job_filter filter = filter_of(choice);
-    int code = report(call, client, muster_job_bulk(client, &filter, what, &n), word, &n);
+    int code = report(call, client, muster_job_bulk(client, &filter, what, &n), what, word, &n);
     if (code)
         return code;
     if (n.chosen == 0 && (code = explain_none(call, client, choice)) != EXIT_DONE)

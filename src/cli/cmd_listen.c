@@ -214,7 +214,6 @@ static void set_signals(sigset_t *stops)
     action.sa_mask = *stops;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    sigprocmask(SIG_UNBLOCK, stops, NULL);
 }
 
 /* A signal between the look for one and the wait would be missed: there it is held back. False: the time is over. */

@@ -20,6 +20,7 @@
 #include "out.h"
 #include "overlap.h"
 #include "progress.h"
+#include "put_json.h"
 #include "put_lines.h"
 #include "text.h"
 
@@ -395,8 +396,8 @@ static int check_lines(const struct call *call)
         return complain_usage(call, "--id names one job, not one for each line: --json-lines can name each");
     if (is_many && own[WAIT].set)
         return complain_usage(call, "--wait is for one job: `muster wait` waits for many, by the ids that are printed");
-    for (size_t i = 0; own[JSON_LINES].set && i < LINES; i++)
-        if (own[i].set)
+    for (size_t i = 0; own[JSON_LINES].set && options[i].help; i++)
+        if (own[i].set && !put_json_is_of_a_call(options[i].name))
             return complain_usage(call, "with --json-lines each line has its own '%s'", options[i].name);
     return EXIT_DONE;
 }

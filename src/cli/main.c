@@ -148,11 +148,22 @@ static void hold_standard_streams(void)
 /* Whoever started this process wants to hear of a closed pipe. */
 static bool ignores_pipes;
 
-/* Writing to a closed pipe must fail instead of ending the process, and children must be waited for, whatever signal
- * settings this process inherited. */
+/* A handler, because what this one starts does not inherit it. */
+static void let_fail(int signo)
+{
+    (void)signo;
+}
+
+/* Writing to a closed pipe, or to a file that may not grow any more (ulimit -f), must fail instead of ending the process,
+ * children must be waited for, and whoever ends it must be heard, whatever signal settings this process inherited. */
 static void set_signals(void)
 {
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
     ignores_pipes = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
+    if (signal(SIGXFSZ, let_fail) == SIG_IGN)
+        signal(SIGXFSZ, SIG_IGN);
     signal(SIGCHLD, SIG_DFL);
 }
 

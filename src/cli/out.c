@@ -150,6 +150,9 @@ int out_open_unwaiting(int fd)
 {
     char path[40];
     struct stat st;
+    const int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) /* it would be opened for writing all the same */
+        return -1;
     if (fstat(fd, &st) != 0 || !(S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)))
         return -1;
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);

@@ -18,8 +18,8 @@ int out_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Write as much as standard output takes now; wait for so long until it takes anything. `*n`: how much it was; 0: nobody
  * reads. Not to be mixed with the others here. Returns as out_bytes(). */
 int out_some(const char *data, size_t len, int patience_ms, size_t *n);
-/* A standard stream once more, if it is a pipe or terminal, such that a write takes what goes now: the stream itself may
- * be others' too. -1: there is none. */
+/* A standard stream once more, if it is a pipe or terminal that can be written, such that a write takes what goes now: the
+ * stream itself may be others' too. -1: there is none. */
 int out_open_unwaiting(int fd);
 /* What is said of so many lines that were left out for that: a uint64_t goes with it. */
 #define OUT_LEFT_OUT "%" PRIu64 " lines that nobody read in time, or that could not be written"

@@ -94,8 +94,7 @@ static char *add_member(struct reading *r, const struct cJSON *member)
     return why;
 }
 
-/* These are of the whole call. */
-static bool is_of_a_call(const char *name)
+bool put_json_is_of_a_call(const char *name)
 {
     static const char *const names[] = {"lines", "json-lines", "request", "wait"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -163,7 +162,7 @@ static char *add_members(struct reading *r, const char *line, struct muster_byte
     {
         if (why)
             break;
-        if (is_of_a_call(member->string))
+        if (put_json_is_of_a_call(member->string))
             why = say("'%s' is an option of the call, not of a job", member->string);
         else if (strcmp(member->string, "data") == 0)
             *data = data_of(r->j, member, line);

@@ -21,4 +21,7 @@ struct put_json {
 bool put_json_read(struct put_json *j, const struct call *like, struct muster_bytes line, char **why);
 void put_json_clear(struct put_json *j);
 
+/* Is this option of the whole call, and no member of a line? All others are members, and not given with the call. */
+bool put_json_is_of_a_call(const char *name);
+
 #endif

@@ -10,6 +10,7 @@
 #     what was put is named
 #  5. put ends so while it waits for a password that comes by a pipe
 #  6. a shell's script ends with the verb that it has called
+#  7. all that goes on until a signal ends it, or a time limit, ends also where whoever started it has left signals blocked
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -152,4 +153,25 @@ wait_for waits_for q
 kill -INT -- "-${pids[script]}"
 check_end script 130
 [[ ! -s script.out ]] || fail "the script goes on: $(cat script.out)"
+
+# ---- 7
+start_blocked() { start blocked env --block-signal=TERM,INT,HUP,ALRM,CHLD "$MUSTER" "$@"; }
+# ends_so CODE WORDS VERB...: WORDS are said when it has begun
+ends_so() {
+    start_blocked "${@:3}"
+    wait_for says blocked "$2"
+    end blocked TERM "$1"
+}
+ends_so 0 listens listen q
+ends_so 0 listens events
+ends_so 0 'takes tasks' work q --print
+ends_so 0 'listens at' web --listen 127.0.0.1:0
+ends_so 0 'Redis runs' serve --temporary
+wait_for hears 0
+redis DEL muster:takers:q >said
+start_blocked take q --wait 1h
+waits blocked q
+end blocked TERM 143
+start_blocked work q --print --url "unix://$tmp/nobody" --timeout 100ms
+check_end blocked 124
 check_clean

@@ -147,6 +147,14 @@ left=$("$MUSTER" batch night --json | sed -nE 's/.*"left":([0-9]+).*/\1/p')
 grep -q "^muster batch: interrupted; $((250 - left)) jobs are cancelled; a worker, or without any the next take, cancels the others\$" \
     "$tmp/err" || fail "$left are left: $(cat "$tmp/err")"
 
+# What is chosen again gets another line: who runs it again is to know.
+seq 250 | "$MUSTER" put logged --lines >"$tmp/said"
+stopped change --in-queue logged --log 'a line'
+done='^muster change: interrupted; 250 jobs chosen; [0-9]+ changed; run it again to do the rest'
+grep -qE "$done; those that are chosen again get the line of --log again\$" "$tmp/err" || fail "$(cat "$tmp/err")"
+stopped change --in-queue logged --priority 3
+grep -qE "$done\$" "$tmp/err" || fail "$(cat "$tmp/err")"
+
 # Another signal ends it at once, also while Redis does not answer.
 start_held check
 kill -HUP "${pids[verb]}"

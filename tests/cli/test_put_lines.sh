@@ -190,7 +190,23 @@ wrong() {
 }
 wrong 'exclude each other' --lines --json-lines
 wrong 'there is DATA' --lines data
-wrong "each line has its own 'tag'" --json-lines --tag x
+# Each option of a job, whatever the help lists; those of the whole call are told apart by name.
+mapfile -t options < <("$MUSTER" put --help | sed -n '/^Options:/,/^Common options:/s/^ *--\([a-z-]*\).*/\1/p')
+[[ " ${options[*]} " == *' id '*' after-failure '* ]] || fail "the help has no more than ${options[*]}"
+for option in "${options[@]}"; do
+    case $option in
+    lines | json-lines | request | wait) continue ;;
+    may-be-missing | track | replace) value=() ;;
+    priority | retries | backlog | count) value=(1) ;;
+    delay | limit | every | offset | backoff) value=(2s) ;;
+    at | from | until) value=(2026-12-24T18:00Z) ;;
+    cron) value=(@daily) ;;
+    zone) value=(UTC) ;;
+    overlap) value=(skip) ;;
+    *) value=(x) ;;
+    esac
+    wrong "each line has its own '$option'" --json-lines "--$option" "${value[@]}"
+done
 wrong '--id names one job' --lines --id x
 wrong '1 to 200 bytes' --lines --request ''
 check_exit 3 "$MUSTER" jobs --queue wrong --state waiting

@@ -179,6 +179,18 @@ for output in "$full" "$closed"; do
     (($("$MUSTER" peek many -n 1000 | wc -l) == 500)) || fail "not all are back"
 done
 
+# A file that may not grow any more takes the first ones.
+limited() {
+    ulimit -f 1
+    exec "$MUSTER" take many -n 500 >file
+}
+code=0 && (limited) 2>err || code=$?
+((code == 1)) || fail "status $code with a file that may not grow"
+check_err 'cannot write standard output: File too large; '
+back=$(sed 's/.*; \([0-9]*\) tasks were given back$/\1/' err)
+((back > 400 && back < 500)) || fail "$back of 500 were given back"
+check_redis $((500 - back)) HLEN muster:processing:.lease:many
+
 # What has lapsed by then is not given back.
 has_lapsed() {
     echo x | "$MUSTER" enqueue late >/dev/null

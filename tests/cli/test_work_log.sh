@@ -58,7 +58,6 @@ work_on --log text --log-file "$tmp/file"
 (($(wc -l <"$tmp/file") > lines)) || fail "not appended: $(cat "$tmp/file")"
 for ((i = 0; i < 60; i++)); do echo $i; done | "$MUSTER" enqueue q >"$tmp/said"
 is_full() {
-    trap '' XFSZ
     ulimit -f 4
     exec "$MUSTER" work q --burst --log json --log-file "$tmp/small" --print
 }

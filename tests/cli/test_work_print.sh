@@ -3,8 +3,8 @@
 #
 # muster work --print. Proves:
 #  1. each task of one or several queues is printed raw as a line, and finished; as JSON with its process and queue
-#  2. if the reader has gone, SIGPIPE ends it, quietly; if the disk is full, with status 1 and a line; the task
-#     that could not be printed is the next one out
+#  2. if the reader has gone, SIGPIPE ends it, quietly; if the disk is full, or nothing can be written there, with
+#     status 1 and a line; the task that could not be printed is the next one out
 #  3. a reader that does not read costs neither the registration nor a task; each task is printed once
 #  4. the same with a task that is larger than a pipe, at any moment: the worker hears a cancel and a stop; the reader
 #     gets all of it, or a part that ends its line, which is told when the worker ends
@@ -51,6 +51,15 @@ code=0
 grep -q 'cannot write standard output: No space left' "$tmp/err" || fail "no line: $(cat "$tmp/err")"
 check_exit 0 "$MUSTER" peek full
 check_out $'a\nb'
+# One that is closed, or open for reading alone, takes nothing either, whatever it leads to.
+for how in '>&-' '1</dev/null' "1<'$tmp/head'"; do
+    code=0
+    eval '"$MUSTER" work full --print --burst '"$how"' 2>"$tmp/err"' || code=$?
+    ((code == 1)) || fail "status $code with $how"
+    grep -q 'cannot write standard output: Bad file descriptor' "$tmp/err" || fail "no line with $how: $(cat "$tmp/err")"
+    check_exit 0 "$MUSTER" peek full
+    check_out $'a\nb'
+done
 
 # ---- 3: more than a pipe holds, and a reader that waits until the worker's ttl has passed three times
 seq -f '%0999.0f' 300 >"$tmp/tasks"
