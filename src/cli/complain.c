@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "connection.h"
@@ -60,10 +59,10 @@ static struct {
 static bool write_now(const char *line)
 {
     const size_t len = strlen(line);
-    ssize_t n = send(STDERR_FILENO, line, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (n < 0 && errno == ENOTSOCK)
-        n = write(unwaiting.fd >= 0 ? unwaiting.fd : STDERR_FILENO, line, len);
-    return n == (ssize_t)len;
+    size_t done = 0;
+    for (ssize_t n = 1; done < len && n > 0; done += n > 0 ? (size_t)n : 0)
+        n = out_now(STDERR_FILENO, unwaiting.fd, line + done, len - done);
+    return done == len;
 }
 
 static bool has_told_left_out(void)
