@@ -51,9 +51,10 @@ static char *with_newline(const char *prefix, const char *name, const char *mess
 
 static struct {
     pthread_mutex_t lock;
-    const struct call *call; /* NULL: who writes waits */
-    int fd;                  /* standard error, that does not; -1: it may be a socket */
-    uint64_t left_out;       /* lines */
+    const char *verb;  /* NULL: who writes waits */
+    bool is_json;      /* its lines are */
+    int fd;            /* of out_open_unwaiting() */
+    uint64_t left_out; /* lines */
 } unwaiting = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
 static bool write_now(const char *line)
@@ -71,8 +72,7 @@ static bool has_told_left_out(void)
     if (unwaiting.left_out == 0)
         return true;
     snprintf(words, sizeof words, OUT_LEFT_OUT, unwaiting.left_out);
-    char *line = complain_is_json(unwaiting.call) ? complain_json(NULL, words)
-                                                  : with_newline("muster ", unwaiting.call->command->name, words);
+    char *line = unwaiting.is_json ? complain_json(NULL, words) : with_newline("muster ", unwaiting.verb, words);
     if (write_now(line))
         unwaiting.left_out = 0;
     free(line);
@@ -82,7 +82,7 @@ static bool has_told_left_out(void)
 /* A line with its newline, which it frees. */
 static void put(char *line)
 {
-    if (unwaiting.call) {
+    if (unwaiting.verb) {
         pthread_mutex_lock(&unwaiting.lock);
         unwaiting.left_out += !has_told_left_out() || !write_now(line);
         pthread_mutex_unlock(&unwaiting.lock);
@@ -107,7 +107,8 @@ static void on_library_line(enum muster_log_level level, const char *text, void 
 void complain_unwaiting(const struct call *call)
 {
     unwaiting.fd = out_open_unwaiting(STDERR_FILENO);
-    unwaiting.call = call;
+    unwaiting.is_json = complain_is_json(call);
+    unwaiting.verb = call->command->name;
     muster_log_set(on_library_line, NULL);
 }
 
@@ -120,10 +121,7 @@ bool complain_is_json(const struct call *call)
 
 void complain_alone(bool is_json, const char *error, const char *message)
 {
-    if (is_json)
-        put(complain_json(error, message));
-    else
-        fprintf(stderr, "muster: %s\n", message);
+    put(is_json ? complain_json(error, message) : with_newline("muster", "", message));
 }
 
 /* `message` may hold what a server has said, so it is made safe for a terminal. */

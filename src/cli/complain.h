@@ -50,7 +50,7 @@ char *complain_json(const char *error, const char *message);
 
 /* From now on no thread waits until somebody reads standard error, neither for these lines nor for the library's. Those that
  * nobody reads in time are left out, and the next one that goes through is preceded by how many. For a program that
- * serves others. */
+ * serves others, or has threads that do. */
 void complain_unwaiting(const struct call *call);
 
 /* Give all lines of this thread to `fn` from now on; NULL: to standard error again. `error` is NULL for a note. */
