@@ -334,6 +334,20 @@ def no_color():
     muster("resume", "alpha")
 
 
+# What the library warns of with each look has its place on the screen, and moves nothing.
+def damaged():
+    s = top(columns=140)
+    s.wait("the key 'muster:failed:damaged' has a wrong type")
+    for n in range(2, 8):
+        muster("enqueue", "damaged", "x")
+        s.wait(lambda: re.search(rf"^damaged +{n} +0 ", s.text(), re.M), f"{n} that wait: another look")
+        lines = s.lines()
+        check(lines[0].startswith("muster ") and "[1 queues]" in lines[1], "the heading has moved", s)
+        check("a wrong type" in lines[2] and s.text().count("a wrong type") == 1, "not in its place", s)
+        check(lines[-1].startswith("q quit"), "the last line has moved", s)
+    leave(s)
+
+
 # A key must have its effect whatever Redis does: a call to it takes longer than anything is waited for.
 NO_END = ("--timeout", "1h")
 
