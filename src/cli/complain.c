@@ -47,12 +47,14 @@ static char *with_newline(const char *prefix, const char *name, const char *mess
     return line;
 }
 
+/* Are the lines of the library, and of what was left out, objects? */
+static bool is_json;
+
 /* ---- standard error that nobody waits for ---- */
 
 static struct {
     pthread_mutex_t lock;
     const char *verb;  /* NULL: who writes waits */
-    bool is_json;      /* its lines are */
     int fd;            /* of out_open_unwaiting() */
     uint64_t left_out; /* lines */
 } unwaiting = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
@@ -72,7 +74,7 @@ static bool has_told_left_out(void)
     if (unwaiting.left_out == 0)
         return true;
     snprintf(words, sizeof words, OUT_LEFT_OUT, unwaiting.left_out);
-    char *line = unwaiting.is_json ? complain_json(NULL, words) : with_newline("muster ", unwaiting.verb, words);
+    char *line = is_json ? complain_json(NULL, words) : with_newline("muster ", unwaiting.verb, words);
     if (write_now(line))
         unwaiting.left_out = 0;
     free(line);
@@ -99,17 +101,24 @@ static void on_library_line(enum muster_log_level level, const char *text, void 
     (void)arg;
     if (level == MUSTER_LOG_INFO)
         return;
-    if (asprintf(&line, "%s\n", text) < 0)
+    progress_hide();
+    if (is_json)
+        line = complain_json(NULL, text);
+    else if (asprintf(&line, "%s\n", text) < 0)
         need(NULL);
     put(line);
+}
+
+void complain_library(const struct call *call)
+{
+    is_json = complain_is_json(call);
+    muster_log_set(on_library_line, NULL);
 }
 
 void complain_unwaiting(const struct call *call)
 {
     unwaiting.fd = out_open_unwaiting(STDERR_FILENO);
-    unwaiting.is_json = complain_is_json(call);
     unwaiting.verb = call->command->name;
-    muster_log_set(on_library_line, NULL);
 }
 
 /* ---- lines ---- */
@@ -119,9 +128,9 @@ bool complain_is_json(const struct call *call)
     return call->wants_json || call->common[OPT_JSON].set;
 }
 
-void complain_alone(bool is_json, const char *error, const char *message)
+void complain_alone(bool as_json, const char *error, const char *message)
 {
-    put(is_json ? complain_json(error, message) : with_newline("muster", "", message));
+    put(as_json ? complain_json(error, message) : with_newline("muster", "", message));
 }
 
 /* `message` may hold what a server has said, so it is made safe for a terminal. */
