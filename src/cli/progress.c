@@ -109,7 +109,7 @@ static bool is_terminal(void)
 
 void progress_begin(const struct call *call)
 {
-    if (client_is_lent())
+    if (client_is_lent() || line.call)
         return;
     line.call = call;
     line.begun_ms = now_ms();

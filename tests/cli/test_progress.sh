@@ -178,3 +178,27 @@ stopped drop failing "${entries[@]}"
 grep -q '^muster drop: interrupted; the last 3 operands were not tried$' "$tmp/err" || fail "$(cat "$tmp/err")"
 grep -q '^failing: 1 dropped$' "$tmp/verb.out" || fail "$(cat "$tmp/verb.out")"
 [[ $("$MUSTER" failed failing --json | wc -l) == 3 ]] || fail 'more than one was dropped'
+
+# The brothers of drop: what was done is told, also where it is printed to a file.
+# stopped_after TOLD VERB...: of four operands the first one is done
+stopped_after() {
+    stopped "${@:2}"
+    grep -q "^muster $2: interrupted; the last 3 operands were not tried\$" "$tmp/err" || fail "$2: $(cat "$tmp/err")"
+    [[ $(<"$tmp/verb.out") == "$1" ]] || fail "$2 prints: $(cat "$tmp/verb.out")"
+}
+taken() {
+    "$MUSTER" enqueue taken a b c d >"$tmp/said"
+    mapfile -t ids < <("$MUSTER" take taken -n 4 --lease 1h | cut -f 1)
+}
+for row in finish:finished give-back:'given back' retry:retried fail:failed; do
+    taken
+    stopped_after "${ids[0]}: ${row#*:}" "${row%%:*}" "${ids[@]}"
+done
+taken
+stopped_after "${ids[0]}: extended" extend "${ids[@]}" --lease 1h
+stopped_after "${ids[0]}: told to stop" cancel --process "${ids[@]}"
+"$MUSTER" enqueue cancelled a b c d >"$tmp/said"
+stopped_after "a: 1 removed, 0 running told to stop" cancel cancelled a b c d
+for id in a b c d; do "$MUSTER" put changed data --id "$id" >"$tmp/said"; done
+stopped_after "a: changed" change a b c d --track
+stopped_after "keep_jobs: set" config keep_jobs=9 keep_failed=9 keep_history=9 max_crashes=9
