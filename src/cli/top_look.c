@@ -161,7 +161,7 @@ static void look(struct top_look *l, struct top_sight *s)
         s->list = NULL;
         s->trouble = heard.words;
     }
-    s->at_ms = now_ms();
+    s->at_ms = s->note_at_ms = now_ms();
     s->took_ms = s->at_ms - from;
 }
 
