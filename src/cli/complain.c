@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "connection.h"
@@ -48,22 +47,25 @@ static char *with_newline(const char *prefix, const char *name, const char *mess
     return line;
 }
 
+/* Are the lines of the library, and of what was left out, objects? */
+static bool is_json;
+
 /* ---- standard error that nobody waits for ---- */
 
 static struct {
     pthread_mutex_t lock;
-    const struct call *call; /* NULL: who writes waits */
-    int fd;                  /* standard error, that does not; -1: it may be a socket */
-    uint64_t left_out;       /* lines */
+    const char *verb;  /* NULL: who writes waits */
+    int fd;            /* of out_open_unwaiting() */
+    uint64_t left_out; /* lines */
 } unwaiting = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
 static bool write_now(const char *line)
 {
     const size_t len = strlen(line);
-    ssize_t n = send(STDERR_FILENO, line, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (n < 0 && errno == ENOTSOCK)
-        n = write(unwaiting.fd >= 0 ? unwaiting.fd : STDERR_FILENO, line, len);
-    return n == (ssize_t)len;
+    size_t done = 0;
+    for (ssize_t n = 1; done < len && n > 0; done += n > 0 ? (size_t)n : 0)
+        n = out_now(STDERR_FILENO, unwaiting.fd, line + done, len - done);
+    return done == len;
 }
 
 static bool has_told_left_out(void)
@@ -72,8 +74,7 @@ static bool has_told_left_out(void)
     if (unwaiting.left_out == 0)
         return true;
     snprintf(words, sizeof words, OUT_LEFT_OUT, unwaiting.left_out);
-    char *line = complain_is_json(unwaiting.call) ? complain_json(NULL, words)
-                                                  : with_newline("muster ", unwaiting.call->command->name, words);
+    char *line = is_json ? complain_json(NULL, words) : with_newline("muster ", unwaiting.verb, words);
     if (write_now(line))
         unwaiting.left_out = 0;
     free(line);
@@ -83,7 +84,7 @@ static bool has_told_left_out(void)
 /* A line with its newline, which it frees. */
 static void put(char *line)
 {
-    if (unwaiting.call) {
+    if (unwaiting.verb) {
         pthread_mutex_lock(&unwaiting.lock);
         unwaiting.left_out += !has_told_left_out() || !write_now(line);
         pthread_mutex_unlock(&unwaiting.lock);
@@ -100,16 +101,24 @@ static void on_library_line(enum muster_log_level level, const char *text, void 
     (void)arg;
     if (level == MUSTER_LOG_INFO)
         return;
-    if (asprintf(&line, "%s\n", text) < 0)
+    progress_hide();
+    if (is_json)
+        line = complain_json(NULL, text);
+    else if (asprintf(&line, "%s\n", text) < 0)
         need(NULL);
     put(line);
+}
+
+void complain_library(const struct call *call)
+{
+    is_json = complain_is_json(call);
+    muster_log_set(on_library_line, NULL);
 }
 
 void complain_unwaiting(const struct call *call)
 {
     unwaiting.fd = out_open_unwaiting(STDERR_FILENO);
-    unwaiting.call = call;
-    muster_log_set(on_library_line, NULL);
+    unwaiting.verb = call->command->name;
 }
 
 /* ---- lines ---- */
@@ -119,12 +128,9 @@ bool complain_is_json(const struct call *call)
     return call->wants_json || call->common[OPT_JSON].set;
 }
 
-void complain_alone(bool is_json, const char *error, const char *message)
+void complain_alone(bool as_json, const char *error, const char *message)
 {
-    if (is_json)
-        put(complain_json(error, message));
-    else
-        fprintf(stderr, "muster: %s\n", message);
+    put(as_json ? complain_json(error, message) : with_newline("muster", "", message));
 }
 
 /* `message` may hold what a server has said, so it is made safe for a terminal. */

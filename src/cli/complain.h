@@ -20,7 +20,7 @@ void complain_refusal(const struct call *call, const char *error, const char *fo
 int complain_usage(const struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Print one line without a verb, because it is not known yet. */
-void complain_alone(bool is_json, const char *error, const char *message);
+void complain_alone(bool as_json, const char *error, const char *message);
 
 /* What to do about a change without an answer. */
 #define COMPLAIN_MAY_BE_DONE "it may have been done: look before you do it again"
@@ -48,9 +48,12 @@ bool complain_is_nobody(const char *detail);
 bool complain_is_json(const struct call *call);
 char *complain_json(const char *error, const char *message);
 
+/* From now on what the library warns of is told so, too, as a note. Before the first client or worker is made. */
+void complain_library(const struct call *call);
+
 /* From now on no thread waits until somebody reads standard error, neither for these lines nor for the library's. Those that
  * nobody reads in time are left out, and the next one that goes through is preceded by how many. For a program that
- * serves others. */
+ * serves others, or has threads that do. */
 void complain_unwaiting(const struct call *call);
 
 /* Give all lines of this thread to `fn` from now on; NULL: to standard error again. `error` is NULL for a note. */

@@ -69,6 +69,8 @@ int each_operand(const struct call *call, size_t first, each_fn *fn, void *arg)
 {
     struct muster_client *client;
     int code = client_open(call, &client), err = MUSTER_OK;
+    if (client && call->n_operands - first > 1)
+        progress_begin(call);
     for (size_t i = first; client && i < call->n_operands && !is_general(err, i == first + 1); i++) {
         if (progress_is_stopped()) {
             code = complain_higher(code, report_stopped(call, call->n_operands - i));

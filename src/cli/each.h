@@ -15,7 +15,8 @@ typedef int each_fn(const struct call *call, struct muster_client *client, const
 
 /*
  * Open a client and call `fn` for the operands from `first` on. An error that concerns all operands, such as a missing
- * Redis, ends the loop. Returns the highest exit code; never that of wrong usage, if an operand was tried before.
+ * Redis, ends the loop. So does a signal, behind the operand under way, if there are several; it is told how many were
+ * not tried. Returns the highest exit code; never that of wrong usage, if an operand was tried before.
  */
 int each_operand(const struct call *call, size_t first, each_fn *fn, void *arg);
 

@@ -71,6 +71,7 @@ static int run_verb(const struct call *call)
     int code = check_traces(call);
     if (code)
         return code;
+    complain_library(call);
     code = progress_end(call->command->run(call));
     if (call->command->changes && code == EXIT_DONE)
         out_set_done();

@@ -165,24 +165,34 @@ static size_t piece_len(size_t len)
     return len < PIPE_BUF ? len : PIPE_BUF;
 }
 
-static ssize_t write_now(const char *data, size_t len)
+static bool has_room(int fd, int patience_ms)
 {
-    ssize_t n = send(STDOUT_FILENO, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    struct pollfd output = {.fd = fd, .events = POLLOUT};
+    return poll(&output, 1, patience_ms) > 0;
+}
+
+ssize_t out_now(int fd, int unwaiting, const char *data, size_t len)
+{
+    ssize_t n = send(fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n >= 0 || errno != ENOTSOCK)
         return n;
-    static int fd = -2;
-    if (fd == -2)
-        fd = out_open_unwaiting(STDOUT_FILENO);
-    return fd >= 0 ? write(fd, data, len) : write(STDOUT_FILENO, data, piece_len(len));
+    if (unwaiting >= 0)
+        return write(unwaiting, data, len);
+    if (has_room(fd, 0))
+        return write(fd, data, piece_len(len));
+    errno = EAGAIN;
+    return -1;
 }
 
 int out_some(const char *data, size_t len, int patience_ms, size_t *n)
 {
-    struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    static int unwaiting = -2;
     *n = 0;
-    if (write_error || poll(&output, 1, patience_ms) <= 0)
+    if (write_error || !has_room(STDOUT_FILENO, patience_ms))
         return write_error;
-    ssize_t written = write_now(data, len);
+    if (unwaiting == -2)
+        unwaiting = out_open_unwaiting(STDOUT_FILENO);
+    ssize_t written = out_now(STDOUT_FILENO, unwaiting, data, len);
     if (written >= 0)
         *n = (size_t)written;
     return remember(written < 0 && errno != EAGAIN && errno != EINTR);

@@ -63,10 +63,11 @@ static void on_signal(int signo)
     errno = before;
 }
 
-/* A signal that is ignored stays so: a shell does that for what runs in its background. */
-static void catch_signals(int flags)
+/* A signal that is ignored stays so: a shell does that for what runs in its background. What is being printed then is
+ * printed whole; what waits does so in poll(2), which begins anew for nobody. */
+static void catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = flags};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigfillset(&action.sa_mask); /* two at once are one after the other */
     for (size_t i = 0; i < N_SIGNALS; i++)
         sigaction(signals[i], NULL, &line.before[i]);
@@ -109,15 +110,14 @@ static bool is_terminal(void)
 
 void progress_begin(const struct call *call)
 {
-    if (client_is_lent())
+    if (client_is_lent() || line.call)
         return;
     line.call = call;
     line.begun_ms = now_ms();
     line.has_terminal = is_terminal();
-    catch_signals(0); /* without SA_RESTART a read of standard input ends at once */
+    catch_signals();
 }
 
-/* With SA_RESTART a row that is being written is written whole. */
 void progress_begin_wait(const struct call *call, struct muster_client *client)
 {
     if (client_is_lent())
@@ -125,7 +125,7 @@ void progress_begin_wait(const struct call *call, struct muster_client *client)
     line.call = call;
     waits = client;
     if (!stopped_by) {
-        catch_signals(SA_RESTART);
+        catch_signals();
     } else { /* it came in the last step before this */
         ended_wait_by = stopped_by;
         (void)muster_client_interrupt(client);

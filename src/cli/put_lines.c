@@ -15,6 +15,7 @@
 #include "complain.h"
 #include "input.h"
 #include "need.h"
+#include "out.h"
 #include "progress.h"
 #include "put_json.h"
 #include "text.h"
@@ -181,6 +182,7 @@ static int put_batch(struct lines *l, struct batch *b)
         b->n > 0 ? muster_job_put_many(l->client, l->call->operands[0], b->specs, b->n, &l->options, &put) : MUSTER_OK;
     for (size_t i = 0; i < put; i++)
         put_print(l->call, b->ids[i]);
+    (void)out_flush(); /* who writes the lines may wait for them */
     l->put += put;
     l->unconfirmed += err == MUSTER_E_UNCONFIRMED ? put : 0;
     progress_show_part("jobs put", l->put, input_part(&l->in));

@@ -26,8 +26,9 @@ enum put_lines_kind { PUT_LINES_DATA, PUT_LINES_JSON };
 
 /*
  * Put a job for each line: its data, with the options of the call for all of them; or its spec, an object of JSON. The
- * ids are printed in the order of the lines. It ends at the first line that is refused, and says which one, why, and how
- * many jobs were put. `request`, NULL: none: all lines are read first, and sent as one request. Returns the exit code.
+ * ids are printed in the order of the lines, those of each batch as soon as it is put. It ends at the first line that is
+ * refused, and says which one, why, and how many jobs were put. `request`, NULL: none: all lines are read first, and sent
+ * as one request. Returns the exit code.
  */
 int put_lines(const struct call *call, enum put_lines_kind kind, const char *request);
 

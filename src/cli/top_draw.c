@@ -115,12 +115,22 @@ static char *sums_text(const struct top *t)
     return need(text);
 }
 
+/* With what is to be known of the look. */
+static char *look_text(const struct top *t)
+{
+    const char *note = t->panes[t->view].sight.note;
+    char *sums = sums_text(t), *text = note ? format("%s; %s", note, sums) : sums;
+    if (note)
+        free(sums);
+    return text;
+}
+
 static void draw_state(const struct top *t, size_t line)
 {
     const struct top_pane *p = &t->panes[t->view];
     char age[TEXT_TIME_SIZE];
     if (!t->trouble)
-        draw_line(line, sums_text(t), TOP_PLAIN);
+        draw_line(line, look_text(t), p->sight.note ? TOP_TROUBLE : TOP_PLAIN);
     else if (p->sight.list)
         draw_line(line, format("OLD, %s: %s", text_age(age, now_ms() - p->sight.at_ms), t->trouble), TOP_TROUBLE);
     else

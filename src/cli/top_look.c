@@ -36,6 +36,8 @@ struct top_look {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
+    char *warned; /* the first line of the library's that no sight has yet; NULL: there is none */
+    size_t n_warned;
 
     /* under the mutex */
     bool is_ending, is_wished, has_sight, has_action;
@@ -49,6 +51,7 @@ void top_look_clear(struct top_sight *s)
 {
     free(s->queue);
     free(s->trouble);
+    free(s->note);
     top_list_free(s->list);
     *s = (struct top_sight){.list = NULL};
 }
@@ -72,6 +75,31 @@ static void hear(const char *error, const char *message, void *arg)
     free(h->words);
     h->words = text_safe(message, strlen(message));
     h->is_refusal = error;
+}
+
+/* ---- what the library says ---- */
+
+/* On standard error it would lie over the screen, and move it. Traces are what somebody has asked for there. */
+static void on_library_line(enum muster_log_level level, const char *text, void *arg)
+{
+    struct top_look *l = arg;
+    if (level == MUSTER_LOG_DEBUG)
+        fprintf(stderr, "%s\n", text);
+    else if (level <= MUSTER_LOG_WARN && l->n_warned++ == 0)
+        l->warned = need(strdup(text));
+}
+
+static char *take_warned(struct top_look *l)
+{
+    char *note = l->warned;
+    if (l->n_warned > 1) {
+        if (asprintf(&note, "%s (and %zu more)", l->warned, l->n_warned - 1) < 0)
+            need(NULL);
+        free(l->warned);
+    }
+    l->warned = NULL;
+    l->n_warned = 0;
+    return note;
 }
 
 /* ---- actions ---- */
@@ -123,7 +151,9 @@ static void look(struct top_look *l, struct top_sight *s)
     struct heard heard = {.words = NULL};
     int64_t from = now_ms();
     int err = top_views_fill(s->view, l->client, s->queue, l->totals, &s->list);
-    if (err != MUSTER_OK) {
+    if (err == MUSTER_OK) {
+        s->note = take_warned(l);
+    } else {
         complain_to(hear, &heard);
         (void)complain_error(l->call, err, muster_client_error(l->client));
         complain_to(NULL, NULL);
@@ -131,7 +161,7 @@ static void look(struct top_look *l, struct top_sight *s)
         s->list = NULL;
         s->trouble = heard.words;
     }
-    s->at_ms = now_ms();
+    s->at_ms = s->note_at_ms = now_ms();
     s->took_ms = s->at_ms - from;
 }
 
@@ -199,6 +229,7 @@ struct top_look *top_look_start(const struct call *call, struct muster_client *c
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&l->changed, &attributes);
     pthread_condattr_destroy(&attributes);
+    muster_log_set(on_library_line, l);
     sigfillset(&all); /* signals are the terminal's */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int err = pthread_create(&l->thread, NULL, run, l);
@@ -291,6 +322,8 @@ bool top_look_end(struct top_look *l, char **said)
     if (!has_ended)
         return false;
     muster_client_free(l->client);
+    muster_log_set(NULL, NULL);
+    free(l->warned);
     top_views_totals_free(l->totals);
     top_look_clear(&l->sight);
     free(l->queue);

@@ -17,7 +17,8 @@ struct top_sight {
     char *queue;           /* only processes of this one; NULL: all */
     struct top_list *list; /* NULL: the look failed */
     char *trouble;         /* why it failed, in the words of the command; NULL: it did not */
-    int64_t took_ms, at_ms;
+    char *note;            /* what the library has warned of since the last one that did not fail; NULL: nothing */
+    int64_t took_ms, at_ms, note_at_ms;
 };
 void top_look_clear(struct top_sight *s);
 

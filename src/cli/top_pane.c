@@ -56,8 +56,21 @@ static bool is_greatest_first(const struct top_list *l, size_t column)
     return top_list_is_sized(&l->columns[column]);
 }
 
+/* Not each look asks for all, so not each one warns of what is wrong all the time. */
+#define NOTE_MS 10000
+
+static void keep_note(struct top_sight *sight, struct top_sight *before)
+{
+    if (sight->note || sight->at_ms - before->note_at_ms >= NOTE_MS)
+        return;
+    sight->note = before->note;
+    sight->note_at_ms = before->note_at_ms;
+    before->note = NULL;
+}
+
 void top_pane_take(struct top_pane *p, struct top_sight *sight, const char *filter)
 {
+    keep_note(sight, &p->sight);
     top_look_clear(&p->sight);
     p->sight = *sight;
     *sight = (struct top_sight){.list = NULL};

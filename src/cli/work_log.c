@@ -288,6 +288,7 @@ int work_log_begin(struct work_log *log, const struct call *call, const char *fo
         return complain_usage(call, "--log-file: '%s' cannot be opened: %s", file, strerror(errno));
     if (!file)
         log->fd = open_stderr();
+    complain_unwaiting(call);
     muster_log_set(on_library_line, log);
     complain_to(on_complaint, log);
     return EXIT_DONE;

@@ -37,8 +37,9 @@ struct work_log {
     bool is_torn;      /* the last of them was written in part */
 };
 
-/* `log` must live until work_log_end(). From now on the library's own lines, and complaints, take its form, too, and its
- * place: `file`, NULL: standard error. Returns the exit code. */
+/* `log` must live until work_log_end(). From now on the library's own lines, and complaints of this thread, take its form,
+ * too, and its place: `file`, NULL: standard error. Those of other threads go to standard error, and wait for nobody.
+ * Returns the exit code. */
 int work_log_begin(struct work_log *log, const struct call *call, const char *form, const char *file, int patience_ms);
 void work_log_end(struct work_log *log);
 

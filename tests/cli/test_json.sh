@@ -5,7 +5,7 @@
 #  1. each row has the keys that doc/json.md lists for its command: no other, and none is missing but those with a `?`;
 #     the page has a row for each command that prints rows, and for no other
 #  2. a refusal is an object on standard error with `error` and `message`, also one of wrong usage, and standard output
-#     has none of it; a note has no `error`
+#     has none of it; a note has no `error`, and what the library warns of is one
 #  3. of a long task, or data, lists have the beginning and how many bytes there are; the help of each of them says so
 set -eu
 # shellcheck source=tests/cli/lib.sh
@@ -177,6 +177,26 @@ python3 -c 'import json, sys; assert json.loads(open(sys.argv[1]).read())["error
 check_refusal 3 E_NOT_FOUND ps --queue unknown
 check_exit 0 "$MUSTER" pause unknown --json
 [[ $(cat "$tmp/err") == '{"message":"there is no queue '"'unknown'"' yet; it begins paused"}' ]] || fail "not a note: $(cat "$tmp/err")"
+# A key of a wrong type is in the way of each list, or it is warned of, and the list goes on.
+"$MUSTER" enqueue odd a b c --prefix odd >"$tmp/said"
+"$MUSTER" put odd data --id j --tag t --prefix odd >"$tmp/said"
+"$MUSTER" batch open b --prefix odd >"$tmp/said"
+"$MUSTER" fail "$("$MUSTER" take odd --lease 1h --prefix odd | cut -f 1)" --prefix odd >"$tmp/said"
+"$MUSTER" take odd --lease 1h --prefix odd >"$tmp/said"
+redis --scan --pattern 'odd:*' >"$tmp/keys"
+while read -r key; do
+    redis RENAME "$key" aside >"$tmp/said"
+    redis EVAL 'redis.call(unpack(ARGV))' 0 SADD "$key" x >"$tmp/said"
+    for list in queues ps failed 'failed odd' jobs 'jobs --queue odd' 'jobs --tags' batches; do
+        # shellcheck disable=SC2086 # words
+        "$MUSTER" $list --prefix odd --json >"$tmp/out" 2>>"$tmp/warnings" || true
+    done
+    redis RENAME aside "$key" >"$tmp/said"
+done <"$tmp/keys"
+python3 - "$tmp/warnings" <<'PYTHON' || fail 'a line is no object, or there is no note'
+import json, sys
+assert sum("error" not in json.loads(line) for line in open(sys.argv[1])) > 0
+PYTHON
 
 # ---- 3
 head -c 70000 /dev/zero | tr '\0' a >"$tmp/long"

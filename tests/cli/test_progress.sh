@@ -5,7 +5,8 @@
 #  1. on a terminal one line says how far the verb is: done, rate, time left where the whole is known. It is gone at the
 #     end, and is never wider than the terminal
 #  2. in a pipe, with TERM=dumb, and for what is short, nothing of it is written
-#  3. after SIGINT or SIGTERM the verb says what it has done, and that is what there is in Redis; the rest is as it was
+#  3. after SIGINT or SIGTERM the verb says what it has done, and that is what there is in Redis; the rest is as it was; and
+#     what it prints meanwhile to a reader who takes his time is printed whole
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -186,3 +187,49 @@ stopped drop failing "${entries[@]}"
 grep -q '^muster drop: interrupted; the last 3 operands were not tried$' "$tmp/err" || fail "$(cat "$tmp/err")"
 grep -q '^failing: 1 dropped$' "$tmp/verb.out" || fail "$(cat "$tmp/verb.out")"
 [[ $("$MUSTER" failed failing --json | wc -l) == 3 ]] || fail 'more than one was dropped'
+
+# The brothers of drop: what was done is told, also where it is printed to a file.
+# stopped_after TOLD VERB...: of four operands the first one is done
+stopped_after() {
+    stopped "${@:2}"
+    grep -q "^muster $2: interrupted; the last 3 operands were not tried\$" "$tmp/err" || fail "$2: $(cat "$tmp/err")"
+    [[ $(<"$tmp/verb.out") == "$1" ]] || fail "$2 prints: $(cat "$tmp/verb.out")"
+}
+taken() {
+    "$MUSTER" enqueue taken a b c d >"$tmp/said"
+    mapfile -t ids < <("$MUSTER" take taken -n 4 --lease 1h | cut -f 1)
+}
+for row in finish:finished give-back:'given back' retry:retried fail:failed; do
+    taken
+    stopped_after "${ids[0]}: ${row#*:}" "${row%%:*}" "${ids[@]}"
+done
+taken
+stopped_after "${ids[0]}: extended" extend "${ids[@]}" --lease 1h
+stopped_after "${ids[0]}: told to stop" cancel --process "${ids[@]}"
+"$MUSTER" enqueue cancelled a b c d >"$tmp/said"
+stopped_after "a: 1 removed, 0 running told to stop" cancel cancelled a b c d
+for id in a b c d; do "$MUSTER" put changed data --id "$id" >"$tmp/said"; done
+stopped_after "a: changed" change a b c d --track
+stopped_after "keep_jobs: set" config keep_jobs=9 keep_failed=9 keep_history=9 max_crashes=9
+
+# who reads the ids when it has been told to stop
+mkfifo "$tmp/ids"
+exec {ids_end}<>"$tmp/ids"
+! dd if=/dev/zero of="$tmp/ids" oflag=nonblock bs=4096 2>"$tmp/filled" || fail 'the pipe has no end'
+filled=$(sed -nE 's/^([0-9]+) bytes.*/\1/p' "$tmp/filled")
+seq 10000 >"$tmp/lines"
+setpriv --pdeathsig KILL "$MUSTER" put slowly --lines <"$tmp/lines" >"$tmp/ids" 2>"$tmp/verb.err" {messages}>&- {ids_end}<&- &
+pids[verb]=$!
+wait_for redis_is 200 ZCARD muster:waiting:slowly
+is_asleep() { grep -q '^State:.S' "/proc/${pids[verb]}/status"; }
+wait_for is_asleep
+kill -TERM "${pids[verb]}"
+wait_for has_let_go verb
+head -c "$filled" <&"$ids_end" >"$tmp/zeroes"
+exec {reader}<"$tmp/ids" {ids_end}>&-
+cat <&"$reader" >"$tmp/printed"
+exec {reader}<&-
+check_end verb 143
+n=$(sed -nE 's/^muster put: interrupted; ([0-9]+) jobs were put$/\1/p' "$tmp/verb.err")
+[[ $n == "$(wc -l <"$tmp/printed")" ]] || fail "$(wc -l <"$tmp/printed") ids: $(cat "$tmp/verb.err")"
+check_redis "$n" ZCARD muster:waiting:slowly

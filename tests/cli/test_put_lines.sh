@@ -12,6 +12,7 @@
 #  6. wrong options: status 2, and nothing is sent
 #  7. a line that is too large for Redis is told by its number, also under a request id, where a larger one comes behind it;
 #     lines that are too large only together are put
+#  8. who writes the next line only when he has the id of the one before gets it, also from a file or pipe
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -238,3 +239,17 @@ ok put many --lines <lines
 waiting many 190
 redis CONFIG SET proto-max-bulk-len 512mb >said
 redis CONFIG SET client-query-buffer-limit 1gb >said
+
+# ---- 8
+mkfifo said-one
+exec {to}<>said-one
+setpriv --pdeathsig KILL "$MUSTER" put talk --lines <said-one >talk.out 2>talk.err {messages}>&- {never}<&- {to}<&- &
+# shellcheck disable=SC2034 # lib.sh ends it
+pids[talk]=$!
+for n in 1 2 3; do
+    echo "$n" >&"$to"
+    has_ids() { [[ $(wc -l <talk.out) == "$n" ]]; }
+    wait_for has_ids
+done
+exec {to}<&-
+check_end talk 0

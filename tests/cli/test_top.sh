@@ -11,6 +11,7 @@
 #  6. names and tasks do not steer the terminal
 #  7. after q, Ctrl-C, SIGTERM, SIGHUP and a stop with Ctrl-Z the terminal is as it was; NO_COLOR is kept
 #  8. a build without ncurses says so; a pipe, an unknown terminal and --json are refused in words
+#  9. what the library warns of, as a key of a wrong type, is told on the screen, and moves nothing
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -63,6 +64,13 @@ on_screen pausing
 on_screen leaving "${pids[redis]}"
 on_screen cancelling
 on_screen read_only
+
+# ---- 9
+"$MUSTER" enqueue damaged x >"$tmp/out"
+redis SET muster:failed:damaged x >"$tmp/out"
+on_screen damaged
+redis DEL muster:failed:damaged >"$tmp/out"
+"$MUSTER" delete damaged --yes >"$tmp/out"
 
 # ---- 4, 6
 wide=$(printf '日本語%.0s' {1..12})

@@ -10,6 +10,7 @@
 #  5. beyond loopback it needs a token; with one nothing is told without it
 #  6. a port that is taken, and options that have no effect, are refused before anything is registered
 #  7. no command that the worker runs has a descriptor of the server
+#  8. standard error that nobody reads holds up neither its thread, which has to say what it lacks, nor the worker's end
 set -eu
 # shellcheck source=tests/cli/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -233,6 +234,52 @@ for n in {5..16}; do
     end worker TERM 0
 done
 ((lacking > 0)) || fail 'it lacked nothing'
+
+# ---- 8
+most=40
+mkfifo "$tmp/unread"
+exec {unread}<>"$tmp/unread"
+# shellcheck disable=SC2016 # it is the inner shell that opens the pipe
+start worker env ASAN_OPTIONS=detect_leaks=0 bash -c 'ulimit -n "$1" && exec "${@:2}" 2>"$0"' "$tmp/unread" "$most" "$MUSTER" work q \
+    --status 127.0.0.1:0 -- true
+said=
+has_said() {
+    local line
+    while read -rt 0.01 -u "$unread" line; do
+        said+=$line$'\n'
+    done
+    [[ $said == *"$1"* ]]
+}
+wait_for has_said 'takes tasks'
+port=$(grep -oE 'http://[^ ]+:[0-9]+/' <<<"$said" | grep -oE '[0-9]+/$' | tr -d /)
+! dd if=/dev/zero of="$tmp/unread" oflag=nonblock bs=4096 2>"$tmp/out" || fail 'the pipe has no end'
+askers=()
+for ((n = 0; n < most; n++)); do
+    exec {asker}<>"/dev/tcp/127.0.0.1/$port"
+    askers+=("$asker")
+done
+has_no_more() {
+    local all=("/proc/${pids[worker]}/fd"/*)
+    ((${#all[@]} >= most))
+}
+wait_for has_no_more
+# turns: how often the threads beside the first one have gone to sleep
+turns() {
+    local task n=0
+    for task in "/proc/${pids[worker]}/task"/*; do
+        [[ ${task##*/} == "${pids[worker]}" ]] ||
+            ((n += $(sed -n 's/^voluntary_ctxt_switches:[[:blank:]]*//p' "$task/status")))
+    done
+    echo "$n"
+}
+before=$(turns)
+goes_round() { (($(turns) > before + 10)); }
+wait_for goes_round
+end worker TERM 0
+for asker in "${askers[@]}"; do
+    exec {asker}>&-
+done
+exec {unread}>&-
 
 # ---- 5
 echo hidden-token >"$tmp/token"

@@ -334,6 +334,18 @@ def no_color():
     muster("resume", "alpha")
 
 
+# What the library warns of with each look has its place on the screen, and moves nothing.
+def damaged():
+    s = top(columns=140)
+    s.wait("the key 'muster:failed:damaged' has a wrong type")
+    for n in range(2, 8):
+        muster("enqueue", "damaged", "x")
+        s.wait(lambda: re.search(rf"^damaged +{n} +0 ", s.text(), re.M), f"{n} that wait: another look")
+        s.wait(lambda: re.match(r"muster .*\n\[1 queues\].*\ndamaged: the key .* has a wrong type", s.text()), "all in its place")
+        check(s.text().count("a wrong type") == 1 and s.lines()[-1].startswith("q quit"), "lines have moved", s)
+    leave(s)
+
+
 # A key must have its effect whatever Redis does: a call to it takes longer than anything is waited for.
 NO_END = ("--timeout", "1h")
 
