@@ -217,7 +217,7 @@ MUSTER_API int muster_async_put(struct muster_async *a, const char *queue, const
  * that makes work available tells it, over a second connection. A bare LPUSH is found within five seconds, or at once
  * after its PUBLISH. Any number of takes may wait, of many queues; those of one queue take turns, also with other
  * programs. Idle workers are served first. While it waits other calls go on. What Redis does not send for its size fails,
- * as by muster_lease_take().
+ * and what there is no memory for goes back, as by muster_lease_take().
  *
  * Returns as all calls, and
  *   MUSTER_E_INVALID  the queue's name, n, lease_ms (1 to MUSTER_LEASE_MAX_MS) or wait_ms
@@ -227,7 +227,9 @@ MUSTER_API int muster_async_put(struct muster_async *a, const char *queue, const
  *                     before anything else is sent, and nothing of it counts; where Redis refuses that, again each
  *                     second, beside other calls. If it is not done before the client is freed, or within ten minutes,
  *                     for which Redis knows what a take got, they come back when the lease lapses
- *   MUSTER_E_NOMEM    also: a process was taken for whose bytes there is no memory. It comes back when the lease lapses
+ *   MUSTER_E_NOMEM    also: there is a process for whose bytes there is no memory, and nothing behind it; `text` names it, and
+ *                     says how many bytes it has. It goes back to the front of its queue, for a taker that has more
+ *                     memory, and nothing of it counts
  */
 MUSTER_API int muster_async_take(struct muster_async *a, const char *queue, size_t n, int64_t lease_ms, int64_t wait_ms,
                                  muster_async_fn *fn, void *arg) MUSTER_MUST_CHECK;

@@ -639,6 +639,9 @@ MUSTER_API int muster_process_cancel(struct muster_client *c, const char *proces
  * two connections by itself, unless Redis says that it has no such limit; the log names it, and the call goes on behind
  * it.
  *
+ * A task for which this program has no memory goes back to the front of its queue at the end of the call, which gets what is
+ * behind it first. The log names it then; if there is nothing else, the call ends with MUSTER_E_NOMEM.
+ *
  * Returns MUSTER_OK when at least one task was taken, or
  *   MUSTER_E_NOT_FOUND  there was no task (in time), or the queue is paused, or at a limit
  *   MUSTER_E_INVALID    the queue's name, n, lease_ms (1 to MUSTER_LEASE_MAX_MS) or wait_ms
@@ -647,8 +650,10 @@ MUSTER_API int muster_process_cancel(struct muster_client *c, const char *proces
  *                       client that takes no more. If neither comes within ten minutes, for which Redis knows what a
  *                       take got, or the connection was passed in and is broken, they come back when the lease lapses.
  *                       Such an error may also come from giving back: then nothing more was taken
- *   MUSTER_E_NOMEM      there is no memory for a task that was taken, however few are taken at once. It comes back when its
- *                       lease lapses; the next take gets what is behind it
+ *   MUSTER_E_NOMEM      nothing was taken, because there is no memory for it, however few are taken at once; the client's
+ *                       error names the task or job, and says how many bytes it has. It has gone back to the front of
+ *                       its queue, for a taker that has more memory, and nothing of it counts. If that cannot be done
+ *                       now, it is done as with MUSTER_E_CONN. The call does not wait beside such a one
  *   MUSTER_E_INTERRUPTED  what `fn` got is leased, and nothing else is: see muster_client_interrupt()
  */
 MUSTER_API int muster_lease_take(struct muster_client *c, const char *queue, size_t n, int64_t lease_ms,

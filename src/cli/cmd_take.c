@@ -166,7 +166,8 @@ const struct command cmd_take = {
         "\n"
         "Idle workers of the queue are served first. If there is no task (with --wait: in that time), the exit code\n"
         "is 3. If tasks can hold newlines, take them one by one (-n 1, the default) or with --json.\n"
-        "If a signal ends it (Ctrl-C), nothing stays leased that was not printed.\n",
+        "A task for which there is no memory goes back, and what is behind it is taken; if that is nothing, the exit\n"
+        "code is 1. If a signal ends it (Ctrl-C), nothing stays leased that was not printed.\n",
     .examples = "muster take mail\n"
                 "muster take mail --wait 1m --lease 5m\n"
                 "muster take mail -n 100 --json\n"

@@ -134,37 +134,135 @@ static int64_t leased(struct scene *s)
     return raw_int(s->server->redis, "HLEN %s:processing:.lease:q", s->prefix);
 }
 
-static void enqueue_large(struct scene *s)
+/* ---- takes without memory for what comes ---- */
+
+/* Of an answer there is none, or of a copy of what it brings. */
+static const struct lack {
+    bool are_jobs, is_copy;
+} lacks[] = {{false, false}, {true, false}, {true, true}};
+
+/* NULL: there is memory. */
+static void lack_memory(const struct lack *lack, bool is_async)
 {
-    static char large[LARGE];
-    assert_ok(muster_task_enqueue(s->client, "q", large, sizeof large, NULL));
-    job_put(s, "q", JOB_SPEC(.id = "large", .data = {large, sizeof large}));
-    scene_enqueue_n(s, "q", "t", 2);
+    n_short = lack && !lack->is_copy ? INT32_MAX : 0;
+    too_much = lack && lack->is_copy ? LARGE - 1 : 0; /* a script has fewer bytes */
+    main_thread = lack && lack->is_copy && !is_async ? 0 : pthread_self();
 }
 
-/* It is leased until that lapses, as with the blocking client; and nothing else is. What was behind it may come before
- * it when it has gone back. */
-static void what_there_is_no_memory_for_stops_no_queue(void **state)
+static void put_large(struct scene *s, bool is_job)
+{
+    static char large[LARGE];
+    if (is_job)
+        job_put(s, "q", JOB_SPEC(.id = "large", .data = {large, sizeof large}));
+    else
+        assert_ok(muster_task_enqueue(s->client, "q", large, sizeof large, NULL));
+}
+
+static void put_small(struct scene *s, bool are_jobs)
+{
+    for (int i = 0; i < 2; i++)
+        if (are_jobs)
+            job_put(s, "q", JOB_SPEC(.data = {"t", 1}));
+        else
+            scene_enqueue(s, "q", "t");
+}
+
+/* By this asynchronous client; NULL: by the scene's. It would wait for an hour. */
+static void take_up_to(struct scene *s, struct answers *as, size_t n, struct bag *b)
+{
+    *b = (struct bag){.err = 1};
+    if (as) {
+        assert_ok(muster_async_take(as->async, "q", n, AN_HOUR, AN_HOUR, keep, b));
+        answers_await(as, as->n + 1);
+        return;
+    }
+    b->err = muster_lease_take(s->client, "q", n, AN_HOUR, AN_HOUR, taken_add, &b->taken);
+    snprintf(b->text, sizeof b->text, "%s", muster_client_error(s->client));
+}
+
+/* The two that are small are taken first, and nothing but these stays leased. Then it is told. */
+static void take_what_fits(struct scene *s, struct answers *as, struct bag *b)
+{
+    const int64_t held = leased(s);
+    int64_t n_taken = 0;
+    do {
+        take_up_to(s, as, 10, b);
+        n_taken += (int64_t)b->taken.n;
+        raw_await(s->server->redis, NULL, held + n_taken, "HLEN %s:processing:.lease:q", s->prefix);
+    } while (b->err == MUSTER_OK);
+    assert_err(b->err, MUSTER_E_NOMEM);
+    assert_int_equal(n_taken, 2);
+    assert_non_null(strstr(b->text, "300000 bytes is more than this program has memory for"));
+    assert_int_equal(raw_int(s->server->redis, "EXISTS %s:suspects:q", s->prefix), 0);
+}
+
+static void take_large(struct scene *s, struct answers *as, struct bag *b)
+{
+    take_up_to(s, as, 1, b);
+    assert_err(b->err, MUSTER_OK);
+    assert_int_equal(b->taken.rows[0].len, LARGE);
+    assert_ok(muster_lease_finish(s->client, b->taken.rows[0].id, NULL));
+}
+
+static void what_there_is_no_memory_for_is_for_others(void **state)
 {
     struct scene *s = *state;
     struct answers as;
     static struct bag b;
-    int64_t n_without = 0, n_taken = 0;
-    enqueue_large(s);
     answers_open(&as, s, NULL, 0, NULL);
-    n_short = INT32_MAX;
-    while (n_without + n_taken < 4) { /* the task, the job, and those behind them */
-        take_now(&as, 10, &b);
-        n_without += b.err == MUSTER_E_NOMEM;
-        n_taken += (int64_t)b.taken.n;
-        assert_true(b.err == MUSTER_OK || strstr(b.text, "lease"));
-        assert_int_equal(leased(s), n_without + n_taken);
+    for (size_t i = 0; i < 2 * N_OF(lacks); i++) {
+        const struct lack *lack = &lacks[i / 2];
+        struct answers *by = i % 2 ? &as : NULL;
+        put_large(s, lack->are_jobs);
+        put_small(s, lack->are_jobs);
+        lack_memory(lack, by != NULL);
+        take_what_fits(s, by, &b);
+        assert_int_equal(strstr(b.text, "the job 'large'") != NULL, lack->are_jobs);
+        lack_memory(NULL, false);
+        take_large(s, by, &b);
     }
-    n_short = 0;
-    assert_int_equal(n_without, 2);
     assert_int_equal(as.counts[-MUSTER_E_CONN], 0);
     answers_close(&as);
-    assert_int_equal(leased(s), 4);
+}
+
+static void several_that_there_is_no_memory_for_stop_no_queue(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    static struct bag b;
+    answers_open(&as, s, NULL, 0, NULL);
+    for (int i = 0; i < 2; i++) {
+        struct answers *by = i == 1 ? &as : NULL;
+        put_large(s, false);
+        put_large(s, true);
+        put_small(s, false);
+        lack_memory(&lacks[0], by != NULL);
+        take_what_fits(s, by, &b);
+        lack_memory(NULL, false);
+        take_large(s, by, &b);
+        take_large(s, by, &b);
+    }
+    answers_close(&as);
+}
+
+/* Who wants no more gets no more, whatever is passed over. */
+static int add_and_stop(const struct muster_process_info *p, void *arg)
+{
+    (void)taken_add(p, arg);
+    return 1;
+}
+
+static void a_caller_that_has_stopped_gets_no_more(void **state)
+{
+    struct scene *s = *state;
+    struct taken taken = {0};
+    put_large(s, true);
+    put_small(s, true);
+    put_small(s, true);
+    lack_memory(&lacks[2], false);
+    assert_ok(muster_lease_take(s->client, "q", 3, AN_HOUR, 0, add_and_stop, &taken));
+    lack_memory(NULL, false);
+    assert_int_equal(taken.n, 1);
 }
 
 /* One who had none for a moment gets it after all. */
@@ -173,75 +271,21 @@ static void memory_that_is_there_again_is_enough(void **state)
     struct scene *s = *state;
     struct answers as;
     static struct bag b;
-    enqueue_large(s);
+    uint64_t waiting, running;
     answers_open(&as, s, NULL, 0, NULL);
-    n_short = 1;
-    take_now(&as, 10, &b);
-    assert_err(b.err, MUSTER_OK);
-    assert_int_equal(b.taken.n, 1);
-    answers_close(&as);
-    assert_int_equal(leased(s), 1);
-}
-
-/* ---- records, of which there is a copy ---- */
-
-/* There is memory for the answer, and none for the copy. */
-static void a_record_without_memory_stops_no_queue(void **state)
-{
-    struct scene *s = *state;
-    struct answers as;
-    static struct bag b;
-    static char large[LARGE];
-    int64_t n_without = 0, n_taken = 0;
-    main_thread = pthread_self();
-    job_put(s, "q", JOB_SPEC(.data = {large, sizeof large}));
-    for (int i = 0; i < 2; i++)
-        job_put(s, "q", JOB_SPEC(.data = {"t", 1}));
-    answers_open(&as, s, NULL, 0, NULL);
-    too_much = LARGE - 1; /* a script has fewer bytes */
-    while (n_without + n_taken < 3) {
-        take_now(&as, 10, &b);
-        n_without += b.err == MUSTER_E_NOMEM;
-        n_taken += (int64_t)b.taken.n;
-        assert_true(b.err == MUSTER_OK || strstr(b.text, "lease"));
-        assert_int_equal(leased(s), n_without + n_taken);
+    for (int i = 0; i < 2; i++) {
+        struct answers *by = i == 1 ? &as : NULL;
+        put_large(s, false);
+        put_small(s, false);
+        n_short = 1;
+        take_up_to(s, by, 10, &b);
+        assert_err(b.err, MUSTER_OK);
+        assert_int_equal(b.taken.rows[0].len, LARGE);
+        for (size_t k = 0; k < b.taken.n; k++)
+            assert_ok(muster_lease_finish(s->client, b.taken.rows[k].id, NULL));
+        assert_ok(muster_queue_delete(s->client, "q", &waiting, &running));
     }
-    too_much = 0;
-    assert_int_equal(n_without, 1);
     answers_close(&as);
-}
-
-/* ---- blocking takes ---- */
-
-static void put_large(struct scene *s, bool are_jobs)
-{
-    static char large[LARGE];
-    if (are_jobs)
-        job_put(s, "q", JOB_SPEC(.data = {large, sizeof large}));
-    else
-        assert_ok(muster_task_enqueue(s->client, "q", large, sizeof large, NULL));
-    for (int i = 0; i < 2; i++)
-        if (are_jobs)
-            job_put(s, "q", JOB_SPEC(.data = {"t", 1}));
-        else
-            scene_enqueue(s, "q", "t");
-}
-
-static void a_blocking_take_leaves_that_one_leased_alone(void **state)
-{
-    struct scene *s = *state;
-    struct taken taken;
-    for (int are_jobs = 0; are_jobs < 2; are_jobs++) {
-        put_large(s, are_jobs);
-        n_short = INT32_MAX;
-        assert_err(take_n(s, "q", 10, AN_HOUR, &taken), MUSTER_E_NOMEM);
-        assert_non_null(strstr(muster_client_error(s->client), "lease"));
-        assert_int_equal(leased(s), 3 * are_jobs + 1);
-        assert_ok(take_n(s, "q", 10, AN_HOUR, &taken));
-        n_short = 0;
-        assert_int_equal(taken.n, 2);
-        assert_int_equal(leased(s), 3 * are_jobs + 3);
-    }
 }
 
 static bool take_with_failure(struct scene *s, int n)
@@ -259,11 +303,11 @@ static bool take_with_failure(struct scene *s, int n)
     until_failure = NEVER;
     assert_true(has_failed || err == MUSTER_OK);
     muster_client_free(c);
-    assert_in_range(leased(s) - held - (int64_t)taken.n, 0, err == MUSTER_E_NOMEM);
+    assert_int_equal(leased(s), held + (int64_t)taken.n);
     return has_failed;
 }
 
-static void one_at_most_is_left_whichever_allocation_fails(void **state)
+static void none_is_left_whichever_allocation_fails(void **state)
 {
     int n = 0;
     main_thread = 0; /* it is this one's turn */
@@ -552,11 +596,11 @@ int main(int argc, char **argv)
 {
     event_set_mem_functions(malloc, more_of_libevent, free);
     const struct CMUnitTest tests[] = {
-        live_test(what_there_is_no_memory_for_stops_no_queue),
+        live_test(what_there_is_no_memory_for_is_for_others),
+        live_test(several_that_there_is_no_memory_for_stop_no_queue),
+        live_test(a_caller_that_has_stopped_gets_no_more),
         live_test(memory_that_is_there_again_is_enough),
-        live_test(a_record_without_memory_stops_no_queue),
-        live_test(a_blocking_take_leaves_that_one_leased_alone),
-        live_test(one_at_most_is_left_whichever_allocation_fails),
+        live_test(none_is_left_whichever_allocation_fails),
         live_test(a_blocking_listener_without_memory_ends),
         live_test(what_redis_does_not_send_is_told_whichever_allocation_fails),
         live_test(jobs_are_taken_or_go_back_whichever_allocation_fails),

@@ -36,7 +36,6 @@ struct take {
     int n_empty;
     int64_t wait_ms, until_ms; /* 0: it does not wait */
     unsigned heard;            /* async_watch_begin() when it was sent */
-    struct async_taker *taker; /* NULL: it is being given back */
     struct async_unsent unsent;
     struct redisReply *reply;
     struct muster_process_info *infos;
@@ -132,7 +131,6 @@ static void forget_all(struct take *t)
 
 static void nothing_is_there(struct take *t)
 {
-    t->taker->may_hold = false;
     async_hear_failed(&t->call, MUSTER_E_NOT_FOUND,
                       t->wait_ms > 0
                           ? words_say("nothing came from the queue '%s' in time", t->queue)
@@ -148,23 +146,26 @@ static void wait_or_end(struct take *t, int64_t next_due_ms)
     struct muster_async *a = t->call.async;
     const unsigned heard = async_watch_hears(a, t->queue);
     const bool has_looked_last = t->wait_ms == 0 || t->what.waited_ms >= t->wait_ms;
-    t->taker->may_hold = false;
+    t->unsent.taker->may_hold = false;
+    if (async_unsent_has_failed(&t->unsent))
+        return;
     if (has_looked_last || a->line.is_closing)
         nothing_is_there(t);
     else if (heard != 0 && heard != t->heard)
         async_line_add_first(a, &t->call);
-    else if (async_watch_sleep(&t->call, t->queue, t->taker->name, next_due_ms, t->until_ms) != MUSTER_OK)
+    else if (async_watch_sleep(&t->call, t->queue, t->unsent.taker->name, next_due_ms, t->until_ms) != MUSTER_OK)
         async_hear_failed(&t->call, MUSTER_E_NOMEM, NULL);
 }
 
 /* What it holds, and cannot be told, goes back. */
 static void give_back(struct async_call *call)
 {
-    struct take *t = take_of(call);
-    if (!t->taker || !t->taker->may_hold)
+    struct async_unsent *u = &take_of(call)->unsent;
+    async_unsent_give_aside_back(u, call->err == MUSTER_E_NOMEM);
+    if (!u->taker || !u->taker->may_hold)
         return;
-    async_taker_give_back(call->async, t->taker);
-    t->taker = NULL;
+    async_taker_give_back(call->async, u->taker);
+    u->taker = NULL;
 }
 
 static bool is_held_back(const struct redisReply *reply, const struct script_leased *leased,
@@ -185,26 +186,27 @@ static void on_taken(const struct redisReply *reply, void *arg)
         return;
     int err = script_leased(reply, t->what.n, &leased);
     const size_t n = script_leased_len(&leased);
-    struct script_leased_one one;
+    struct script_leased_one one = {0};
     if (err == MUSTER_OK && n == 0)
         async_unsent_heard(&t->unsent);
     if (err != MUSTER_OK && err != MUSTER_E_REDIS) {
-        t->taker->may_hold = false;
+        t->unsent.taker->may_hold = false;
         async_hear_refused(&t->call, err, reply);
     } else if (err == MUSTER_OK && n == 0 && leased.is_more && ++t->n_empty < EMPTY_MAX) {
         async_line_add_first(a, &t->call);
     } else if (err == MUSTER_OK && n == 0) {
         wait_or_end(t, leased.next_due_ms);
     } else if (err == MUSTER_OK && is_held_back(reply, &leased, &one)) {
-        async_unsent_fail(&t->unsent, &one);
+        async_unsent_pass_over(&t->unsent, &one);
     } else if (err == MUSTER_OK && (err = add_all(t, reply, &leased)) == MUSTER_OK) {
         t->reply = (struct redisReply *)reply;
         link_keep_reply(a->line.link);
+        async_unsent_give_aside_back(&t->unsent, false);
         async_hear_done(&t->call);
         async_watch_found(a, t->queue);
     } else if (err == MUSTER_E_NOMEM) {
         forget_all(t);
-        async_unsent_lacks_memory(&t->unsent);
+        async_unsent_lacks_memory(&t->unsent, n, &one);
     } else {
         async_hear_refused(&t->call, err, reply);
     }
@@ -230,8 +232,8 @@ static int send_take(struct async_call *call)
     async_list_pop(&a->line.waiting);
     if (t->unsent.send)
         return t->unsent.send(&t->unsent);
-    take_name_next(t->taker->name, &t->taker->n);
-    t->what.call = t->taker->name;
+    take_name_next(t->unsent.taker->name, &t->unsent.taker->n);
+    t->what.call = t->unsent.taker->name;
     t->what.queue = t->queue;
     set_wait(t);
     struct script_take_lease what = t->what;
@@ -241,7 +243,7 @@ static int send_take(struct async_call *call)
     c.weight = what.n;
     int err = link_script_in_order(a->line.link, &c, on_taken, t);
     command_clear(&c);
-    t->taker->may_hold = err == MUSTER_OK;
+    t->unsent.taker->may_hold = err == MUSTER_OK;
     if (err == MUSTER_OK)
         async_hear_sent(call, 0);
     else
@@ -261,8 +263,9 @@ static void tell_taken(const struct async_call *call, struct muster_answer *answ
 /* What was taken is the program's now. */
 static void hand_over(struct async_call *call)
 {
-    if (take_of(call)->taker)
-        take_of(call)->taker->may_hold = false;
+    struct async_taker *taker = take_of(call)->unsent.taker;
+    if (taker)
+        taker->may_hold = false;
 }
 
 static void clear_take(struct async_call *call)
@@ -270,7 +273,7 @@ static void clear_take(struct async_call *call)
     struct take *t = take_of(call);
     forget_all(t);
     redis_reply_free(t->reply);
-    async_taker_release(call->async, t->taker);
+    async_unsent_clear(&t->unsent);
 }
 
 static const struct async_kind kind_take = {.writes = true,
@@ -311,9 +314,8 @@ int muster_async_take(struct muster_async *a, const char *queue, size_t n, int64
     t->what = (struct script_take_lease){.n = n, .lease_ms = lease_ms};
     t->wait_ms = wait_ms < WAIT_MAX_MS ? wait_ms : WAIT_MAX_MS;
     t->until_ms = clock_in_ms(t->wait_ms);
-    t->taker = async_taker_get(a, queue);
-    t->unsent = (struct async_unsent){.take = &t->call, .taker = t->taker};
-    if (t->taker)
+    t->unsent = (struct async_unsent){.take = &t->call, .taker = async_taker_get(a, queue)};
+    if (t->unsent.taker)
         return async_inbox_post(a, &t->call);
     async_call_free(&t->call);
     return async_thread_refuse(MUSTER_E_NOMEM, "out of memory");

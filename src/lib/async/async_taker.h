@@ -18,6 +18,7 @@ struct untake;
 
 struct async_taker {
     struct async_taker *next_free, *next; /* of those that nobody has; of all */
+    struct async_taker *next_aside;       /* of a take: async_unsent.h */
     char name[TAKE_NAME_MAX];             /* of the last take */
     uint64_t n;
     char queue[MUSTER_QUEUE_MAX + 1];

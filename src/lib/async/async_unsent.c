@@ -5,12 +5,16 @@
  *
  * What it took goes back, it is asked again for one, and in the end what is too large fails, by its name. Nobody is told
  * but the log, and those who listen to the queue; the take goes on behind it. All this goes out in the take's own place:
- * so it has its answer in time, and what it may hold then goes back as that of each take that fails. But what is too much
- * for the memory by itself stays leased.
+ * so it has its answer in time, and what it may hold then goes back as that of each take that fails.
+ *
+ * What there is no memory for is set aside: the taker that has it keeps it until the take is answered, which goes on under
+ * the name of another one. If it went back before, it would be the next that is taken, again and again.
  */
 #include "async/async_unsent.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "async/async.h"
 #include "base/log.h"
@@ -21,6 +25,8 @@
 #define ROUNDS_MAX (SIZE_LIMIT_BREAKS + 1)
 /* Whatever the answers say, Redis is not asked for ever. */
 #define CALLS_MAX 100
+/* Nor are more set aside. */
+#define ASIDE_MAX 16
 
 static int note_sent(struct async_unsent *u, int err)
 {
@@ -32,16 +38,29 @@ static int note_sent(struct async_unsent *u, int err)
 }
 
 /* This is sent next; NULL: the take. */
+static void send_next(struct async_unsent *u, int (*send)(struct async_unsent *u))
+{
+    u->send = send;
+    async_line_add_first(u->take->async, u->take);
+}
+
+/* The same, and its taker holds nothing. */
 static void go_on(struct async_unsent *u, int (*send)(struct async_unsent *u))
 {
     u->taker->may_hold = false;
-    u->send = send;
-    async_line_add_first(u->take->async, u->take);
+    send_next(u, send);
 }
 
 static void give_up(struct async_unsent *u)
 {
     async_hear_failed(u->take, MUSTER_E_CONN, "the connection ended before the answer came");
+}
+
+static void name_of(char id[PROCESS_ID_MAX], const struct async_unsent *u, const struct script_leased_one *one)
+{
+    char token[TOKEN_LEN + 1];
+    token_format(token, one->token);
+    process_name_format(id, MUSTER_LEASE_ID, token, u->taker->queue);
 }
 
 /* ---- it goes back ---- */
@@ -69,19 +88,33 @@ static int send_limits(struct async_unsent *u)
     return note_sent(u, err);
 }
 
+/* What is small does not lack memory for its size: there is none for anything. */
+static void went_back(struct async_unsent *u)
+{
+    const bool is_one = u->back.n == 1 && u->back.n_bytes >= COMMAND_LARGE;
+    if (!u->lacks_memory) {
+        size_limit_note_break(&u->suspect, &u->back);
+        go_on(u, size_limit_due(&u->suspect) > 0 ? send_limits : NULL);
+    } else if (is_one || u->back.n > 1) {
+        u->too_much = is_one ? u->back.n_bytes : 0;
+        go_on(u, NULL);
+    } else {
+        u->taker->may_hold = false;
+        async_hear_failed(u->take, MUSTER_E_NOMEM, u->said);
+    }
+}
+
 static void on_untaken(const struct redisReply *reply, void *arg)
 {
     struct async_unsent *u = arg;
     if (!async_hear_reply(u->take, 0, reply))
         return;
-    if (script_untaken(reply, &u->back) != MUSTER_OK) {
+    if (script_untaken(reply, &u->back) != MUSTER_OK)
         give_up(u);
-    } else if (u->back.is_more && ++u->n_calls < CALLS_MAX) {
+    else if (u->back.is_more && ++u->n_calls < CALLS_MAX)
         async_line_add_first(u->take->async, u->take);
-    } else {
-        size_limit_note_break(&u->suspect, &u->back);
-        go_on(u, size_limit_due(&u->suspect) > 0 ? send_limits : NULL);
-    }
+    else
+        went_back(u);
 }
 
 static int send_untake(struct async_unsent *u)
@@ -94,21 +127,11 @@ static int send_untake(struct async_unsent *u)
     return note_sent(u, err);
 }
 
-static const char no_memory[] = "out of memory for what was taken: it comes back when its lease is over";
-
-/* If it went back, it would be the next that is taken, again and again. */
-static bool is_without_memory(struct async_unsent *u)
-{
-    if (!u->is_for_one || !link_had_no_memory(u->take->async->line.link))
-        return false;
-    u->taker->may_hold = false;
-    async_hear_given_up(u->take, MUSTER_E_NOMEM, no_memory);
-    return true;
-}
-
-static void ask_for_one(struct async_unsent *u)
+static void ask_for_one(struct async_unsent *u, bool lacks_memory)
 {
     u->is_for_one = true;
+    u->lacks_memory = lacks_memory;
+    u->too_much = 0;
     u->n_calls = 0;
     u->back = (struct script_untaken){0};
     u->send = send_untake;
@@ -117,25 +140,13 @@ static void ask_for_one(struct async_unsent *u)
 bool async_unsent_is_taken_care_of(struct async_unsent *u)
 {
     const struct link *link = u->take->async->line.link;
-    if (is_without_memory(u))
-        return true;
-    if (!(link_was_alone(link) || link_had_no_memory(link)) || u->n_rounds == ROUNDS_MAX)
+    const bool lacks_memory = link_had_no_memory(link);
+    if (!(link_was_alone(link) || lacks_memory) || u->n_rounds == ROUNDS_MAX)
         return false;
     u->n_rounds++;
-    ask_for_one(u);
+    ask_for_one(u, lacks_memory);
     async_hear_unsent(u->take);
     return true;
-}
-
-void async_unsent_lacks_memory(struct async_unsent *u)
-{
-    if (u->is_for_one) {
-        u->taker->may_hold = false;
-        async_hear_failed(u->take, MUSTER_E_NOMEM, no_memory);
-        return;
-    }
-    ask_for_one(u);
-    async_line_add_first(u->take->async, u->take);
 }
 
 /* ---- it is asked again ---- */
@@ -144,12 +155,13 @@ void async_unsent_ask(const struct async_unsent *u, struct script_take_lease *wh
 {
     const size_t room = link_room(u->take->async->line.link);
     what->n = u->is_for_one ? 1 : what->n < room ? what->n : room;
-    what->held_back = size_limit_due(&u->suspect);
+    what->held_back = u->too_much > 0 ? u->too_much : size_limit_due(&u->suspect);
 }
 
 void async_unsent_heard(struct async_unsent *u)
 {
     u->is_for_one = false;
+    u->too_much = 0;
     u->n_rounds = 0;
     u->suspect = (struct size_suspect){0};
 }
@@ -175,15 +187,81 @@ static int send_fail(struct async_unsent *u)
     return note_sent(u, err);
 }
 
-void async_unsent_fail(struct async_unsent *u, const struct script_leased_one *one)
+static void fail(struct async_unsent *u, const struct script_leased_one *one)
 {
     char id[PROCESS_ID_MAX], line[SIZE_LIMIT_LINE];
+    name_of(id, u, one);
     token_format(u->token, one->token);
     size_limit_words(u->words, one->job ? LARGE_RECORD : LARGE_TASK, one->held_back);
-    process_name_format(id, MUSTER_LEASE_ID, u->token, u->taker->queue);
     size_limit_line(line, id, u->words);
     log_line(MUSTER_LOG_WARN, "%s", line);
     async_unsent_heard(u);
-    u->send = send_fail;
-    async_line_add_first(u->take->async, u->take);
+    send_next(u, send_fail);
+}
+
+/* ---- it is set aside ---- */
+
+/* Without another taker that was the last one. */
+static void set_aside(struct async_unsent *u, const struct script_leased_one *one)
+{
+    struct muster_async *a = u->take->async;
+    char id[PROCESS_ID_MAX], line[SIZE_LIMIT_LINE];
+    struct async_taker *next = u->n_aside < ASIDE_MAX ? async_taker_get(a, u->taker->queue) : NULL;
+    name_of(id, u, one);
+    size_limit_aside(line, id, one);
+    if (!u->said)
+        u->said = strdup(line);
+    async_unsent_heard(u);
+    u->is_for_one = true;
+    if (!next) {
+        async_hear_failed(u->take, MUSTER_E_NOMEM, line);
+        return;
+    }
+    u->taker->next_aside = u->aside;
+    u->aside = u->taker;
+    u->n_aside++;
+    u->taker = next;
+    send_next(u, NULL);
+}
+
+void async_unsent_lacks_memory(struct async_unsent *u, size_t n, const struct script_leased_one *one)
+{
+    if (n > 1) {
+        ask_for_one(u, true);
+        async_line_add_first(u->take->async, u->take);
+    } else if (script_leased_bytes(one) >= COMMAND_LARGE) {
+        set_aside(u, one);
+    } else {
+        async_hear_failed(u->take, MUSTER_E_NOMEM, NULL);
+    }
+}
+
+void async_unsent_pass_over(struct async_unsent *u, const struct script_leased_one *one)
+{
+    (u->too_much > 0 ? set_aside : fail)(u, one);
+}
+
+bool async_unsent_has_failed(struct async_unsent *u)
+{
+    if (!u->aside)
+        return false;
+    async_hear_failed(u->take, MUSTER_E_NOMEM, u->said);
+    return true;
+}
+
+void async_unsent_give_aside_back(struct async_unsent *u, bool is_told)
+{
+    if (u->aside && !is_told && u->said)
+        log_line(MUSTER_LOG_WARN, "%s", u->said);
+    for (struct async_taker *taker; (taker = u->aside) != NULL;) {
+        u->aside = taker->next_aside;
+        if (taker->may_hold) /* otherwise it is being given back: the client is closed */
+            async_taker_give_back(u->take->async, taker);
+    }
+}
+
+void async_unsent_clear(struct async_unsent *u)
+{
+    async_taker_release(u->take->async, u->taker);
+    free(u->said);
 }

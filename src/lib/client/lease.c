@@ -21,12 +21,12 @@ struct taking {
     void *arg;
     size_t *n_given; /* handed out so far */
     struct unsent unsent;
-    bool has_given; /* the caller has got something */
+    bool has_given;   /* the caller has got something */
+    bool has_stopped; /* the caller wants no more */
 };
 
-/* Does the caller want no more? */
-static bool give_one(const struct taking *t, const struct script_leased *leased, uint64_t token,
-                     struct muster_bytes task, const struct muster_job *job)
+static void give_one(struct taking *t, const struct script_leased *leased, uint64_t token, struct muster_bytes task,
+                     const struct muster_job *job)
 {
     char id[PROCESS_ID_MAX], token_text[TOKEN_LEN + 1];
     token_format(token_text, token);
@@ -47,11 +47,10 @@ static bool give_one(const struct taking *t, const struct script_leased *leased,
         .whole_len = task.len,
     };
     ++*t->n_given;
-    return t->fn(&info, t->arg) != 0;
+    t->has_stopped = t->fn(&info, t->arg) != 0;
 }
 
-static int give_job(const struct taking *t, const struct script_leased *leased, const struct script_leased_one *one,
-                    bool *stop)
+static int give_job(struct taking *t, const struct script_leased *leased, const struct script_leased_one *one)
 {
     struct job_record record;
     char token[TOKEN_LEN + 1];
@@ -60,47 +59,37 @@ static int give_job(const struct taking *t, const struct script_leased *leased, 
     if (err != MUSTER_OK)
         return err;
     record.job.holder = t->what.holder ? t->what.holder : "";
-    *stop = give_one(t, leased, one->token, record.job.data, record.job.unique ? NULL : &record.job);
+    give_one(t, leased, one->token, record.job.data, record.job.unique ? NULL : &record.job);
     job_record_clear(&record);
     return MUSTER_OK;
 }
 
-/* Without an answer it may still be leased, and goes back as what was not heard: it came alone. */
-static int fail_one(struct muster_client *c, struct taking *t, const struct script_leased_one *one)
-{
-    char id[PROCESS_ID_MAX], token_text[TOKEN_LEN + 1];
-    token_format(token_text, one->token);
-    process_name_format(id, MUSTER_LEASE_ID, token_text, t->what.queue);
-    int err = unsent_fail(c, &t->unsent, id, one->job ? LARGE_RECORD : LARGE_TASK, one->held_back);
-    unheard_note(c, t->what.queue, 1, err);
-    return err;
-}
-
 static int give_any(struct muster_client *c, struct taking *t, const struct redisReply *reply,
-                    const struct script_leased *leased, size_t i, bool *stop)
+                    const struct script_leased *leased, size_t i)
 {
     struct script_leased_one one;
     int err = client_understand(c, script_leased_one(reply, leased, i, &one));
     if (err == MUSTER_OK && one.held_back > 0)
-        return fail_one(c, t, &one);
+        return unsent_pass_over(c, &t->unsent, t->what.queue, &one);
     if (err == MUSTER_OK && one.job)
-        return client_understand(c, give_job(t, leased, &one, stop));
-    if (err == MUSTER_OK)
-        *stop = give_one(t, leased, one.token, one.task, NULL);
-    return err;
+        err = client_understand(c, give_job(t, leased, &one));
+    else if (err == MUSTER_OK)
+        give_one(t, leased, one.token, one.task, NULL);
+    if (err != MUSTER_E_NOMEM)
+        return err;
+    unsent_set_aside(c, &t->unsent, t->what.queue, &one);
+    return MUSTER_OK;
 }
 
 /* If the caller stops early, the rest is leased all the same. One for which there is no memory costs none of the others. */
 static int give_leased(struct muster_client *c, struct taking *t, const struct redisReply *reply,
-                       const struct script_leased *leased, bool *stop)
+                       const struct script_leased *leased)
 {
     const size_t n = script_leased_len(leased);
-    int err = n > 0 ? MUSTER_OK : MUSTER_E_NOT_FOUND, one = MUSTER_OK;
+    int err = n > 0 ? MUSTER_OK : MUSTER_E_NOT_FOUND;
     t->has_given |= n > 0;
-    for (size_t i = 0; i < n && !*stop && (one == MUSTER_OK || one == MUSTER_E_NOMEM); i++) {
-        one = give_any(c, t, reply, leased, i, stop);
-        err = redis_first_error(c->redis, err, one);
-    }
+    for (size_t i = 0; i < n && !t->has_stopped && err == MUSTER_OK; i++)
+        err = give_any(c, t, reply, leased, i);
     return err;
 }
 
@@ -111,25 +100,28 @@ static int ask_some(struct muster_client *c, struct taking *t, int64_t *next_due
     struct redisReply *reply;
     struct script_leased leased = {.next_due_ms = -1};
     struct script_take_lease what = t->what;
-    bool stop = false;
+    const size_t n_before = *t->n_given;
     what.call = unheard_name(c);
     unsent_ask(c, &t->unsent, &what);
     script_take(&command, &c->root, &what);
     int err = client_run(c, &command, &reply);
-    unheard_note(c, what.queue, what.n, err);
+    unheard_note(c, what.queue, err);
     if (err == MUSTER_OK)
         err = client_understand(c, script_leased(reply, what.n, &leased));
-    const size_t n = script_leased_len(&leased);
     if (err == MUSTER_OK)
-        err = give_leased(c, t, reply, &leased, &stop);
-    if (err == MUSTER_OK && !t->unsent.has_failed) {
-        t->what.n -= n;
+        err = give_leased(c, t, reply, &leased);
+    if (err == MUSTER_OK && !t->unsent.was_passed_over)
         unsent_heard(c);
-    }
-    redis_reply_free(reply);
+    t->what.n -= *t->n_given - n_before;
     *next_due_ms = leased.next_due_ms;
-    *is_over = stop || (!leased.is_more && n < what.n);
+    *is_over = !leased.is_more && script_leased_len(&leased) < what.n;
+    redis_reply_free(reply);
     return err;
+}
+
+static bool has_enough(const struct muster_client *c, const struct taking *t)
+{
+    return t->has_stopped || t->what.n == 0 || unsent_is_over(c);
 }
 
 static int take_some(struct muster_client *c, struct taking *t, int64_t *next_due_ms, bool *is_over)
@@ -137,7 +129,7 @@ static int take_some(struct muster_client *c, struct taking *t, int64_t *next_du
     int err;
     do
         err = ask_some(c, t, next_due_ms, is_over);
-    while (unsent_asks_again(c, &t->unsent, &err));
+    while (unsent_asks_again(c, &t->unsent, &err) && !has_enough(c, t));
     return err;
 }
 
@@ -153,15 +145,15 @@ static int take(struct muster_client *c, struct taking *wanted, int64_t *next_du
         more = take_some(c, &t, next_due_ms, &is_over);
         n_empty += more == MUSTER_E_NOT_FOUND;
         err = more == MUSTER_E_NOT_FOUND ? err : more; /* others may have taken the rest meanwhile */
-    } while ((more == MUSTER_OK || more == MUSTER_E_NOT_FOUND) && !is_over && t.what.n > 0 && n_empty < empty_max);
+    } while ((more == MUSTER_OK || more == MUSTER_E_NOT_FOUND) && !is_over && !has_enough(c, &t) &&
+             n_empty < empty_max);
     wanted->has_given = t.has_given;
+    err = unsent_end(c, &t.unsent, *t.n_given, err);
     if (err == MUSTER_E_NOT_FOUND)
         redis_error_set(c->redis,
                         "nothing waits in the queue '%s', or it is paused, or its max_running, rate or "
                         "max_running_per_key allows no more",
                         t.what.queue);
-    if (err == MUSTER_E_NOMEM)
-        redis_error_set(c->redis, "out of memory: what was taken and not handed out comes back when its lease is over");
     return err;
 }
 

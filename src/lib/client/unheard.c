@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * Takes whose answer was not heard.
+ * What a client holds and its program has not got.
  *
- * The caller cannot know whether such a call took something, or still will: its request may lie in a socket that Redis
- * has not read yet. So each call has a name, under which the script notes what it took. Under this name all of it is
- * given back before the client takes again, and before it is freed. A call whose name was given back takes nothing any
- * more, whenever it comes.
+ * Takes whose answer was not heard: the caller cannot know whether such a call took something, or still will: its request
+ * may lie in a socket that Redis has not read yet. So each call has a name, under which the script notes what it took.
+ * Under this name all of it is given back before the client takes again, and before it is freed. A call whose name was
+ * given back takes nothing any more, whenever it comes.
+ *
+ * Processes that were taken and for which there is no memory (unsent.c): if one went back at once, it would be the next
+ * that is taken, again and again. So it is held until the take has got what is behind it.
+ *
+ * What goes back so counts for nothing. Its lease must not lapse: that would count, and nobody has had it.
  */
 #include "client/unheard.h"
 
 #include <stdio.h>
 
 #include "client/client.h"
+#include "protocol/process_name.h"
 #include "protocol/script_task.h"
 
 /* Who interrupts does not want to wait, and that Redis does not answer may be why. */
@@ -31,18 +37,18 @@ const char *unheard_caller(const struct muster_client *c)
     return c->unheard.call;
 }
 
-/* For what comes alone there may be memory where there was none for several. If there is none for that either, it would be
- * the next that is taken, again and again: so its lease is left to lapse. */
-void unheard_note(struct muster_client *c, const char *queue, size_t n, int err)
+void unheard_note(struct muster_client *c, const char *queue, int err)
 {
-    if (redis_is_unanswered(err) || (err == MUSTER_E_NOMEM && n > 1))
+    if (redis_is_unanswered(err) || err == MUSTER_E_NOMEM)
         snprintf(c->unheard.queue, sizeof c->unheard.queue, "%s", queue);
 }
 
-static void say_left(const struct muster_client *c)
+static void say_left(const struct muster_client *c, const char *queue)
 {
-    take_name_say_left(c->unheard.queue, false, redis_error(c->redis));
+    take_name_say_left(queue, false, redis_error(c->redis));
 }
+
+/* ---- what a call took ---- */
 
 static int give_back_some(struct muster_client *c, size_t least_bytes, struct script_untaken *back)
 {
@@ -62,22 +68,16 @@ static int give_back_all(struct muster_client *c, struct script_untaken *back)
     for (int i = 0; i < CALLS_MAX && err == MUSTER_OK && back->is_more; i++)
         err = give_back_some(c, 0, back);
     if (err == MUSTER_E_REDIS) /* a damaged key stays damaged: it must not stop all takes */
-        say_left(c);
+        say_left(c, c->unheard.queue);
     if (err == MUSTER_OK || err == MUSTER_E_REDIS)
         *c->unheard.queue = '\0';
     return err;
 }
 
-int unheard_give_back(struct muster_client *c)
+int unheard_give_back_call(struct muster_client *c, struct script_untaken *back)
 {
-    struct script_untaken back = {.is_more = *c->unheard.queue != '\0'};
-    return give_back_all(c, &back);
-}
-
-void unheard_end(struct muster_client *c)
-{
-    if (unheard_give_back(c) != MUSTER_OK && *c->unheard.queue)
-        say_left(c);
+    *back = (struct script_untaken){.is_more = *c->unheard.queue != '\0'};
+    return give_back_all(c, back);
 }
 
 int unheard_give_back_large(struct muster_client *c, struct script_untaken *back)
@@ -91,6 +91,57 @@ int unheard_give_back_large(struct muster_client *c, struct script_untaken *back
     if (err == MUSTER_OK)
         err = give_back_some(c, COMMAND_LARGE, back);
     return err == MUSTER_OK && back->n > 0 ? give_back_all(c, back) : err;
+}
+
+/* ---- what there is no memory for ---- */
+
+void unheard_set_aside(struct muster_client *c, const char *queue, uint64_t token)
+{
+    struct unheard *u = &c->unheard;
+    snprintf(u->aside.queue, sizeof u->aside.queue, "%s", queue);
+    u->aside.tokens[u->aside.n++] = token;
+}
+
+static int give_back_one(struct muster_client *c, uint64_t token)
+{
+    char id[PROCESS_ID_MAX], text[TOKEN_LEN + 1];
+    token_format(text, token);
+    process_name_format(id, MUSTER_LEASE_ID, text, c->unheard.aside.queue);
+    int err = muster_lease_give_back(c, id);
+    if (err == MUSTER_E_REDIS) /* as above */
+        say_left(c, c->unheard.aside.queue);
+    return err == MUSTER_E_REDIS || err == MUSTER_E_LOST || err == MUSTER_E_CANCELLED ? MUSTER_OK : err;
+}
+
+int unheard_give_back_aside(struct muster_client *c)
+{
+    struct unheard *u = &c->unheard;
+    int err = MUSTER_OK;
+    while (u->aside.n > 0 && err == MUSTER_OK) {
+        err = give_back_one(c, u->aside.tokens[u->aside.n - 1]);
+        u->aside.n -= err == MUSTER_OK;
+    }
+    return err;
+}
+
+/* ---- both ---- */
+
+int unheard_give_back(struct muster_client *c)
+{
+    struct script_untaken back;
+    const int err = unheard_give_back_call(c, &back);
+    const bool goes_on = err == MUSTER_OK || err == MUSTER_E_REDIS;
+    return redis_first_error(c->redis, err, goes_on ? unheard_give_back_aside(c) : MUSTER_OK);
+}
+
+void unheard_end(struct muster_client *c)
+{
+    if (unheard_give_back(c) == MUSTER_OK)
+        return;
+    if (*c->unheard.queue)
+        say_left(c, c->unheard.queue);
+    if (c->unheard.aside.n > 0)
+        say_left(c, c->unheard.aside.queue);
 }
 
 void unheard_give_back_soon(struct muster_client *c, size_t n_given)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Takes whose answer was not heard.
+ * What a client holds and its program has not got: takes whose answer was not heard, and what there is no memory for.
  */
 #ifndef UNHEARD_H
 #define UNHEARD_H
@@ -13,10 +13,18 @@
 
 #define UNHEARD_CALLER_LEN TAKE_CALLER_LEN
 
+/* A take that has set aside so many asks for no more. The last answer may have brought as many as it may. */
+#define UNHEARD_ASIDE_MOST 16
+
 struct unheard {
     char call[TAKE_NAME_MAX];         /* the last call's name; "": there was none */
     uint64_t n;                       /* calls so far */
-    char queue[MUSTER_QUEUE_MAX + 1]; /* of the call whose answer was not heard; "": all were, or are left to lapse */
+    char queue[MUSTER_QUEUE_MAX + 1]; /* of the call whose answer was not heard; "": all were */
+    struct {
+        char queue[MUSTER_QUEUE_MAX + 1];
+        size_t n;
+        uint64_t tokens[UNHEARD_ASIDE_MOST + MUSTER_LEASE_TAKE_MAX];
+    } aside; /* processes for which there was no memory, of one take */
 };
 
 /* Names the next call. */
@@ -25,21 +33,30 @@ const char *unheard_name(struct muster_client *c);
 /* UNHEARD_CALLER_LEN characters: who calls, once a call has been named. */
 const char *unheard_caller(const struct muster_client *c);
 
-/* What the call for `n` returned, which has the last name. */
-void unheard_note(struct muster_client *c, const char *queue, size_t n, int err);
+/* What the call returned that has the last name. */
+void unheard_note(struct muster_client *c, const char *queue, int err);
 
-/* If the last call was not heard, give back what it took, or will take. On an error that may still be done later. */
+/* If the last call was not heard, give back what it took, or will take; `back` says how much that was. On an error that may
+ * still be done later. */
+int unheard_give_back_call(struct muster_client *c, struct script_untaken *back);
+
+/* There is no memory for this process. It goes back when the take is over, which goes on behind it. */
+void unheard_set_aside(struct muster_client *c, const char *queue, uint64_t token);
+/* They go back now. On an error that may still be done later. */
+int unheard_give_back_aside(struct muster_client *c);
+
+/* Both. */
 int unheard_give_back(struct muster_client *c);
 
 /* The same before the client is freed: if it cannot be done, the log says so, and the lease's end does it. */
 void unheard_end(struct muster_client *c);
 
-/* The same at once, if Redis is soon there, for what has as many bytes as a heavy call (link.h). `back`: what went; 0: it
+/* The call's at once, if Redis is soon there, for what has as many bytes as a heavy call (link.h). `back`: what went; 0: it
  * was not that much. */
 int unheard_give_back_large(struct muster_client *c, struct script_untaken *back);
 
-/* The same after an interrupt: if Redis does not answer soon, it is left for later. The client's error says which;
- * `n_given`: so many had been handed out before. */
+/* Both after an interrupt: if Redis does not answer soon, it is left for later. The client's error says which; `n_given`:
+ * so many had been handed out before. */
 void unheard_give_back_soon(struct muster_client *c, size_t n_given);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Takes whose answer Redis does not send for its size.
+ * A take whose answer does not come: Redis does not send it for its size, or there is no memory for it here.
  */
 #ifndef UNSENT_H
 #define UNSENT_H
@@ -15,7 +15,9 @@
 struct unsent {
     int n_rounds;
     struct size_suspect suspect;
-    bool has_failed; /* one was too large, and has failed */
+    uint64_t too_much;           /* for one of so many bytes there was no memory; 0: there was */
+    bool was_passed_over;        /* one was too large, and is out of the way */
+    char words[SIZE_LIMIT_LINE]; /* of the first that was set aside */
 };
 
 /* What the next take asks for. */
@@ -23,11 +25,18 @@ void unsent_ask(const struct muster_client *c, const struct unsent *u, struct sc
 /* It has an answer. */
 void unsent_heard(struct muster_client *c);
 
-/* The process has so many bytes, and they do not come. It fails. */
-int unsent_fail(struct muster_client *c, struct unsent *u, const char *process, enum size_limit_thing thing,
-                uint64_t n_bytes);
+/* The process came as its length alone. It fails; or it is set aside, if there is no memory for it. */
+int unsent_pass_over(struct muster_client *c, struct unsent *u, const char *queue, const struct script_leased_one *one);
+/* It came, and there is no memory for it. */
+void unsent_set_aside(struct muster_client *c, struct unsent *u, const char *queue,
+                      const struct script_leased_one *one);
 
 /* Is it to be asked again, after a take that returned *err? If not, *err is what the call returns. */
 bool unsent_asks_again(struct muster_client *c, struct unsent *u, int *err);
+/* So many were set aside that no more are asked for. */
+bool unsent_is_over(const struct muster_client *c);
+
+/* The take is over, with this error, and has handed out so many: what was set aside goes back. What the call returns. */
+int unsent_end(struct muster_client *c, const struct unsent *u, size_t n_given, int err);
 
 #endif

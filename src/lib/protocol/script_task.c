@@ -174,6 +174,24 @@ int script_leased_one(const struct redisReply *r, const struct script_leased *le
     return i < n ? MUSTER_OK : script_read_token(reply_at(r, at), &out->token);
 }
 
+/* As the inline piece `record_bytes`. */
+static uint64_t record_bytes(const struct redisReply *flat)
+{
+    uint64_t n = 0;
+    for (size_t i = 1; i < reply_len(flat); i += 2) {
+        const size_t len = reply_bytes(reply_at(flat, i)).len;
+        n += len > 1024 ? len : 0;
+    }
+    return n;
+}
+
+uint64_t script_leased_bytes(const struct script_leased_one *one)
+{
+    if (one->held_back > 0)
+        return one->held_back;
+    return one->job ? record_bytes(one->record) : one->task.len;
+}
+
 void script_untake(struct command *c, const struct script_root *root, const char *queue, const char *call,
                    size_t least_bytes)
 {

@@ -92,6 +92,8 @@ struct script_leased_one {
 /* The i-th one of all: first the tasks, then these. */
 int script_leased_one(const struct redisReply *r, const struct script_leased *leased, size_t i,
                       struct script_leased_one *out);
+/* How many bytes it has, as `take` counts them. */
+uint64_t script_leased_bytes(const struct script_leased_one *one);
 /* If it took fewer than so many bytes, it keeps them. */
 void script_untake(struct command *c, const struct script_root *root, const char *queue, const char *call,
                    size_t least_bytes);

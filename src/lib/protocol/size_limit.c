@@ -43,6 +43,15 @@ void size_limit_line(char line[SIZE_LIMIT_LINE], const char *process, const char
     snprintf(line, SIZE_LIMIT_LINE, "%s: %s; it fails, group %s", process, words, FAILURE_GROUP_TOO_LARGE);
 }
 
+void size_limit_aside(char line[SIZE_LIMIT_LINE], const char *process, const struct script_leased_one *one)
+{
+    const char *job = one->job ? one->job : "";
+    char words[SIZE_LIMIT_WORDS];
+    size_limit_words(words, one->job ? LARGE_RECORD_TAKEN : LARGE_TASK_TAKEN, script_leased_bytes(one));
+    snprintf(line, SIZE_LIMIT_LINE, "%s%s%s%s: %s; it goes back to the queue", *job ? "the job '" : "", job,
+             *job ? "', " : "", process, words);
+}
+
 void size_limit_job(char words[SIZE_LIMIT_JOB], const char *id, const struct job_too_big *job)
 {
     char limit[40] = "";

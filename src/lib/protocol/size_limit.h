@@ -32,14 +32,17 @@ uint64_t size_limit_due(const struct size_suspect *s);
     ": fewer are asked for at once; raise that limit for normal clients to take more"
 #define SIZE_LIMIT_REQUEST "this Redis lets through in one request (proto-max-bulk-len, client-query-buffer-limit)"
 #define SIZE_LIMIT_MEMORY "this worker has memory for"
+#define SIZE_LIMIT_MEMORY_TAKER "this program has memory for"
 /* What may be too large, X(thing, word, for what). */
-#define SIZE_LIMIT_THINGS(X)                          \
-    X(LARGE_TASK, "task", SIZE_LIMIT_ANSWER)          \
-    X(LARGE_RECORD, "record", SIZE_LIMIT_ANSWER)      \
-    X(LARGE_RESULT, "result", SIZE_LIMIT_REQUEST)     \
-    X(LARGE_DATA, "data", SIZE_LIMIT_REQUEST)         \
-    X(LARGE_TASK_HERE, "task", SIZE_LIMIT_MEMORY)     \
-    X(LARGE_RECORD_HERE, "record", SIZE_LIMIT_MEMORY) \
+#define SIZE_LIMIT_THINGS(X)                                 \
+    X(LARGE_TASK, "task", SIZE_LIMIT_ANSWER)                 \
+    X(LARGE_RECORD, "record", SIZE_LIMIT_ANSWER)             \
+    X(LARGE_RESULT, "result", SIZE_LIMIT_REQUEST)            \
+    X(LARGE_DATA, "data", SIZE_LIMIT_REQUEST)                \
+    X(LARGE_TASK_HERE, "task", SIZE_LIMIT_MEMORY)            \
+    X(LARGE_RECORD_HERE, "record", SIZE_LIMIT_MEMORY)        \
+    X(LARGE_TASK_TAKEN, "task", SIZE_LIMIT_MEMORY_TAKER)     \
+    X(LARGE_RECORD_TAKEN, "record", SIZE_LIMIT_MEMORY_TAKER) \
     X(LARGE_FOLLOWER, "follow-up task", SIZE_LIMIT_REQUEST)
 
 enum size_limit_thing {
@@ -61,5 +64,7 @@ void size_limit_job(char words[SIZE_LIMIT_JOB], const char *id, const struct job
 /* The name of a process, and these words: for people. */
 #define SIZE_LIMIT_LINE 768
 void size_limit_line(char line[SIZE_LIMIT_LINE], const char *process, const char *words);
+/* Of what a take has got, and has no memory for. */
+void size_limit_aside(char line[SIZE_LIMIT_LINE], const char *process, const struct script_leased_one *one);
 
 #endif
