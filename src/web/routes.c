@@ -95,7 +95,7 @@ static void list_failed(struct ask *a)
 {
     bool of_queue = ask_param(a, "queue");
     a->is_whole = !of_queue;
-    (void)ask_run_verb(a, &cmd_failed, of_queue ? "?queue ?group " PAGED : "");
+    (void)ask_run_verb(a, &cmd_failed, of_queue ? "?queue ?group " PAGED : "group=?group"); /* which the verb refuses */
 }
 
 /* Without a choice: how many of each queue are in which state. */
@@ -104,7 +104,7 @@ static void list_jobs(struct ask *a)
     a->is_whole = !ask_has(a, "state") && !ask_has(a, "tag") && !ask_has(a, "group") && !ask_flag(a, "tracked") &&
                   !ask_flag(a, "newest") && !ask_flag(a, "oldest") && !ask_flag(a, "tags");
     (void)ask_run_verb(a, &cmd_jobs,
-                       a->is_whole ? "queue=?queue"
+                       a->is_whole ? "queue=?queue past=?past"
                                    : "queue=?queue state=?state tag=?tag group=?group tracked?tracked newest?newest "
                                      "oldest?oldest past=?past tags?tags " PAGED);
 }

@@ -175,6 +175,10 @@ process=$("$MUSTER" take --lease 1h print | cut -f 1)
 "$MUSTER" fail "$process" --group broken >"$tmp/out"
 told '"group":"broken","failed":1' GET /api/failed
 told '"job":"p1"' GET '/api/failed?queue=print'
+# What would have no effect is refused: it may be meant to choose.
+told '400' GET '/api/failed?group=broken' headers
+told 'group are for the entries of a QUEUE, which is missing' GET '/api/failed?group=broken'
+told 'past is for a list by' GET '/api/jobs?past=5:p1'
 post 200 /api/jobs/p1/replay '{}'
 grep -qF '"done":1' "$tmp/answer" || fail "the job was not replayed: $(cat "$tmp/answer")"
 post 200 /api/jobs/p1/cancel '{"all":true}'
