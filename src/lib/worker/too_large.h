@@ -13,6 +13,7 @@ struct too_large {
     bool has_broken;           /* a process may have ended a connection, since Redis was asked */
     size_t together;           /* so many ended a connection together, or one of them did; 0: none */
     bool has_told;             /* that together they are too large */
+    bool waits;                /* for memory: a process may be put off */
     struct byte_limits limits; /* of the last connection */
 };
 
