@@ -255,6 +255,13 @@ static bool is_renewed(void *arg)
     return is;
 }
 
+static uint64_t n_reconnects(const struct live_worker *w)
+{
+    struct muster_worker_stats stats = {.size = sizeof stats};
+    assert_ok(muster_worker_stats(w->worker, &stats));
+    return stats.data_reconnects;
+}
+
 /* One handler runs, and may have the memory. */
 static void who_lacks_memory_beside_others_lives_and_asks_more_rarely(void **state)
 {
@@ -279,15 +286,54 @@ static void who_lacks_memory_beside_others_lives_and_asks_more_rarely(void **sta
             live_worker_await_beats(s, w, 1);
             wait_on(s->base, is_renewed, s, SOON_MS);
         }
-        struct muster_worker_stats stats = {.size = sizeof stats};
-        assert_ok(muster_worker_stats(w->worker, &stats));
-        assert_in_range(stats.data_reconnects, 2, 8);
+        assert_in_range(n_reconnects(w), 2, 8);
         assert_int_equal(w->n_held, 1);
         live_worker_answer(w, MUSTER_FINISH);
         await_too_large(s, (int64_t)i + 1);
         too_long = 0;
         stop(s);
     }
+}
+
+enum { SEVERAL = 6 };
+
+static bool has_reconnected(void *w)
+{
+    return n_reconnects(w) >= SEVERAL;
+}
+
+/* A heartbeat that has come through renews a key, which nothing else does here. */
+static int n_heartbeats(struct scene *s)
+{
+    static const char renewals[] = "cmdstat_pexpire:calls=";
+    char *info = raw_string(s->server->redis, "INFO commandstats");
+    const char *at = strstr(info, renewals);
+    const int n = at ? atoi(at + strlen(renewals)) : 0;
+    free(info);
+    return n;
+}
+
+/* Each of several ends one before it is put off. */
+static void each_connection_begins_with_a_heartbeat(void **state)
+{
+    struct scene *s = *state;
+    struct live_worker *w = live_worker_idle(s, &(struct worker_spec){.id = "w",
+                                                                      .ttl_ms = TTL_MS,
+                                                                      .hands = 1,
+                                                                      .prefetch = SEVERAL,
+                                                                      .answer = MUSTER_LATER,
+                                                                      .queues = {{"q", 0}}});
+    scene_enqueue(s, "q", "t");
+    scene_await_starts(s, 1);
+    raw_do(s->server->redis, "CONFIG RESETSTAT");
+    too_long = TOO_LARGE;
+    for (int i = 0; i < SEVERAL; i++)
+        put(s, TOO_LARGE, i % 2);
+    wait_on(s->base, has_reconnected, w, SOON_MS);
+    assert_true(n_heartbeats(s) >= SEVERAL - 1); /* the last one may be on its way */
+    live_worker_answer(w, MUSTER_FINISH);
+    await_too_large(s, SEVERAL);
+    too_long = 0;
 }
 
 /* ---- time limits ---- */
@@ -361,6 +407,7 @@ int main(int argc, char **argv)
         live_test(what_is_small_waits_for_memory),
         live_test(what_comes_first_hides_nobody_who_ends_connections),
         live_test(who_lacks_memory_beside_others_lives_and_asks_more_rarely),
+        live_test(each_connection_begins_with_a_heartbeat),
         live_test(nothing_begins_without_a_timer_for_its_limit),
         live_test(a_timer_is_set_without_memory),
     };
