@@ -188,8 +188,9 @@ enum muster_event_type {
      * lost then, or its task, which no handler has had; or a task for which this worker has no memory, while nothing else
      * runs here. `text` names the process and how many bytes. Or, once, that tasks which it asks
      * for together are more than this Redis sends in one answer: then it asks for fewer. Or the system refused
-     * something: with MUSTER_E_NOMEM it lacks what a command needs; with MUSTER_E_DENIED and a process that one's command
-     * takes no signal (see struct muster_command). */
+     * something: with MUSTER_E_NOMEM it lacks what a command needs, or the memory for a task beside what runs here, which is
+     * asked for again in longer and longer pauses, and when nothing runs; with MUSTER_E_DENIED and a process that one's
+     * command takes no signal (see struct muster_command). */
     MUSTER_EVENT_REFUSED,
 
     /* A former holder of `process` died. So the process runs alone, and that takes long: it has waited for 30 s until

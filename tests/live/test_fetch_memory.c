@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * A worker that has no memory for a task or a job's record which it fetches: one that is too large for a worker that holds
- * nothing else fails, by its name; others are not charged with what is only lacking now. Or that has none for its timers.
+ * nothing else fails, by its name; others are not charged with what is only lacking now. Or that has none for an answer, which
+ * costs a connection each time, or for its timers.
  *
- * The linker puts the function below in place of malloc(); libevent is given others.
+ * The linker puts the functions below in place of malloc() and of hiredis' own; libevent is given others.
  */
+#include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,7 @@
 
 #define TTL_MS slow_ms(900)
 
-enum { LARGE = 300000, SMALL = 2000 };
+enum { TOO_LARGE = 400000, LARGE = 300000, SMALL = 2000 };
 
 /* There is no memory for so many bytes, with what stands around them; 0: there is. */
 static size_t short_of;
@@ -26,6 +28,33 @@ void *__wrap_malloc(size_t size);
 void *__wrap_malloc(size_t size)
 {
     return short_of > 0 && size >= short_of && size <= short_of + 200 ? NULL : __real_malloc(size);
+}
+
+/* There is none for an answer with a text of so many bytes; 0: there is. */
+static size_t too_long;
+
+redisReader *__real_redisReaderCreate(void);
+redisReader *__wrap_redisReaderCreate(void);
+
+static redisReplyObjectFunctions *plain, failing;
+
+static void *make_string(const redisReadTask *task, char *text, size_t len)
+{
+    return too_long > 0 && len >= too_long ? NULL : plain->createString(task, text, len);
+}
+
+redisReader *__wrap_redisReaderCreate(void)
+{
+    redisReader *r = __real_redisReaderCreate();
+    if (!r)
+        return NULL;
+    if (!plain) {
+        plain = r->fn;
+        failing = *plain;
+        failing.createString = make_string;
+    }
+    r->fn = &failing;
+    return r;
 }
 
 /* libevent has no memory for what is new; for what grows. */
@@ -180,6 +209,133 @@ static void what_is_small_waits_for_memory(void **state)
     }
 }
 
+/* ---- answers ---- */
+
+static void put(struct scene *s, size_t len, bool is_job)
+{
+    static char bytes[TOO_LARGE];
+    memset(bytes, 'x', sizeof bytes);
+    if (is_job)
+        job_put(s, "q", JOB_SPEC(.data = {bytes, len}));
+    else
+        assert_ok(muster_task_enqueue(s->client, "q", bytes, len, NULL));
+}
+
+static void await_too_large(struct scene *s, int64_t n)
+{
+    raw_await(s->server->redis, s->base, n, "HGET %s:failures:q g:too-large", s->prefix);
+}
+
+/* It comes first over each connection, and is not kept. */
+static void what_comes_first_hides_nobody_who_ends_connections(void **state)
+{
+    struct scene *s = *state;
+    for (size_t i = 0; i < N_OF(kinds); i++) {
+        const size_t before = scene_starts(s);
+        put(s, LARGE, i == 1);
+        put(s, TOO_LARGE, i == 1);
+        short_of = LARGE;
+        too_long = TOO_LARGE;
+        live_worker_new(s, &(struct worker_spec){.id = "w", .ttl_ms = TTL_MS, .hands = 2, .queues = {{"q", 0}}});
+        await_too_large(s, 2 * (int64_t)i + 2);
+        scene_enqueue(s, "q", "t");
+        scene_await_starts(s, before + 1);
+        short_of = too_long = 0;
+        stop(s);
+    }
+}
+
+static bool is_renewed(void *arg)
+{
+    struct scene *s = arg;
+    static int64_t last;
+    const int64_t ends = raw_int(s->server->redis, "PEXPIRETIME %s:alive:w", s->prefix);
+    const bool is = ends > last;
+    last = ends;
+    return is;
+}
+
+static uint64_t n_reconnects(const struct live_worker *w)
+{
+    struct muster_worker_stats stats = {.size = sizeof stats};
+    assert_ok(muster_worker_stats(w->worker, &stats));
+    return stats.data_reconnects;
+}
+
+/* One handler runs, and may have the memory. */
+static void who_lacks_memory_beside_others_lives_and_asks_more_rarely(void **state)
+{
+    struct scene *s = *state;
+    struct seen seen = {.scene = s};
+    for (size_t i = 0; i < N_OF(kinds); i++) {
+        struct live_worker *w = live_worker_idle(s, &(struct worker_spec){.id = "w",
+                                                                          .ttl_ms = TTL_MS,
+                                                                          .hands = 2,
+                                                                          .answer = MUSTER_LATER,
+                                                                          .queues = {{"q", 0}},
+                                                                          .on_event = note_event,
+                                                                          .arg = &seen});
+        const size_t before = scene_starts(s);
+        scene_enqueue(s, "q", "t");
+        scene_await_starts(s, before + 1);
+        seen.n_unfetched = 0;
+        too_long = TOO_LARGE;
+        put(s, TOO_LARGE, i == 1);
+        wait_on(s->base, was_not_fetched, &seen, SOON_MS);
+        for (int k = 0; k < 16; k++) {
+            live_worker_await_beats(s, w, 1);
+            wait_on(s->base, is_renewed, s, SOON_MS);
+        }
+        assert_in_range(n_reconnects(w), 2, 8);
+        assert_int_equal(w->n_held, 1);
+        live_worker_answer(w, MUSTER_FINISH);
+        await_too_large(s, (int64_t)i + 1);
+        too_long = 0;
+        stop(s);
+    }
+}
+
+enum { SEVERAL = 6 };
+
+static bool has_reconnected(void *w)
+{
+    return n_reconnects(w) >= SEVERAL;
+}
+
+/* A heartbeat that has come through renews a key, which nothing else does here. */
+static int n_heartbeats(struct scene *s)
+{
+    static const char renewals[] = "cmdstat_pexpire:calls=";
+    char *info = raw_string(s->server->redis, "INFO commandstats");
+    const char *at = strstr(info, renewals);
+    const int n = at ? atoi(at + strlen(renewals)) : 0;
+    free(info);
+    return n;
+}
+
+/* Each of several ends one before it is put off. */
+static void each_connection_begins_with_a_heartbeat(void **state)
+{
+    struct scene *s = *state;
+    struct live_worker *w = live_worker_idle(s, &(struct worker_spec){.id = "w",
+                                                                      .ttl_ms = TTL_MS,
+                                                                      .hands = 1,
+                                                                      .prefetch = SEVERAL,
+                                                                      .answer = MUSTER_LATER,
+                                                                      .queues = {{"q", 0}}});
+    scene_enqueue(s, "q", "t");
+    scene_await_starts(s, 1);
+    raw_do(s->server->redis, "CONFIG RESETSTAT");
+    too_long = TOO_LARGE;
+    for (int i = 0; i < SEVERAL; i++)
+        put(s, TOO_LARGE, i % 2);
+    wait_on(s->base, has_reconnected, w, SOON_MS);
+    assert_true(n_heartbeats(s) >= SEVERAL - 1); /* the last one may be on its way */
+    live_worker_answer(w, MUSTER_FINISH);
+    await_too_large(s, SEVERAL);
+    too_long = 0;
+}
+
 /* ---- time limits ---- */
 
 enum { N_LIMITED = 40 };
@@ -246,8 +402,13 @@ int main(int argc, char **argv)
 {
     event_set_mem_functions(new_of_libevent, more_of_libevent, free);
     const struct CMUnitTest tests[] = {
-        live_test(what_others_hold_is_charged_to_nobody), live_test(what_is_too_large_for_an_empty_worker_fails),
-        live_test(what_is_small_waits_for_memory),        live_test(nothing_begins_without_a_timer_for_its_limit),
+        live_test(what_others_hold_is_charged_to_nobody),
+        live_test(what_is_too_large_for_an_empty_worker_fails),
+        live_test(what_is_small_waits_for_memory),
+        live_test(what_comes_first_hides_nobody_who_ends_connections),
+        live_test(who_lacks_memory_beside_others_lives_and_asks_more_rarely),
+        live_test(each_connection_begins_with_a_heartbeat),
+        live_test(nothing_begins_without_a_timer_for_its_limit),
         live_test(a_timer_is_set_without_memory),
     };
     return scene_run(tests, argc, argv);

@@ -130,7 +130,8 @@ typedef void link_reply_fn(const struct redisReply *reply, void *arg);
 /* Only in such a function, when it gets NULL: the server closed the connection while this heavy call alone was under
  * way. */
 bool link_was_alone(const struct link *l);
-/* The same, but the connection ended because there was no memory here for the answer. */
+/* The same, but whatever else was under way: the connection ended because there was no memory here for the answer of this
+ * heavy call. */
 bool link_had_no_memory(const struct link *l);
 /* What weight of heavy calls may be under way. What can be asked for in parts should be asked for in as few. */
 size_t link_room(const struct link *l);

@@ -343,12 +343,12 @@ void link_call_forget(struct link *l)
 {
     bool is_broken = l->outstanding > 0 && l->is_break_due && !l->is_closed;
     l->is_fruitless = l->n_heavy > 0 && !l->has_answered_heavy;
-    bool is_alone = is_broken && l->outstanding == 1 && l->calls->weight > 0;
+    const bool is_heavy = is_broken && l->calls->weight > 0, is_alone = is_heavy && l->outstanding == 1;
     if (is_broken && l->break_err == MUSTER_E_CONN && l->weight > 1)
         link_set_room_most(l, l->weight / 2);
     l->was_alone = is_alone && l->break_err == MUSTER_E_CONN;
-    l->had_no_memory = is_alone && l->break_err == MUSTER_E_NOMEM;
-    l->is_alone = l->has_answered_heavy = false;
+    l->had_no_memory = is_heavy && l->lacked_memory; /* answers come in the order of the calls */
+    l->is_alone = l->has_answered_heavy = l->lacked_memory = false;
     l->room = is_broken ? 1 : l->room;
     while (l->calls) {
         answer(take_first(l), NULL);

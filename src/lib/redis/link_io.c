@@ -46,6 +46,7 @@ static void hear(struct link *l)
         int err = wire_next(l->wire, &reply);
         if (err != MUSTER_OK)
             link_break(l, err, wire_why(l->wire));
+        l->lacked_memory = err == MUSTER_E_NOMEM;
         if (!reply)
             break;
         l->is_reply_kept = false;

@@ -99,7 +99,8 @@ struct link {
     bool is_alone;                 /* what is under way is one heavy call, and nothing else */
     bool is_next_alone;            /* the next one that is heavy is to be such a one */
     bool was_alone;                /* the call that gets its NULL now, when the server closed the connection */
-    bool had_no_memory;            /* the same, when its answer was more than there was memory for */
+    bool had_no_memory;            /* the call that gets its NULL now, when there was no memory for its answer */
+    bool lacked_memory;            /* for what was read last */
     bool is_fruitless;             /* the connection ended with a heavy call, and has answered none */
     bool has_answered_heavy;       /* this connection */
 

@@ -11,8 +11,10 @@
  * is forgotten here; the next heartbeat's count brings it back. After the drain, messages and read-backs bring nothing
  * more: deregistering gives back what the worker holds.
  *
- * What has ended connections because of its size is measured before it is fetched again (too_large.c).
+ * What has ended connections because of its size is measured before it is fetched again (too_large.c). What there is no memory
+ * for beside what runs here waits: it is fetched when nothing runs any more, and until then after more and more heartbeats.
  */
+#include <limits.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -208,9 +210,35 @@ struct muster_process *accept_token(struct muster_worker *w, struct served *s, u
     struct muster_process *p = process_find(w, token);
     if (!p && !w->stop.drain_is_over) /* after the drain it goes back with the rest */
         p = accept_new(w, s, token, kind);
-    if (p && process_is(p, LACKS_BYTES) && !fetch(p)) {
+    if (p && process_is(p, LACKS_BYTES) && p->fetch_in == 0 && !fetch(p)) {
         process_free(p); /* the next heartbeat's count, or the read-back of the next connection, brings it back */
         return NULL;
     }
     return p;
+}
+
+/* After so many more heartbeats. */
+static void wait_less(struct muster_worker *w, unsigned n)
+{
+    struct muster_process *p, *next;
+    for (p = process_first(w, LACKS_BYTES); p; p = next) {
+        next = process_next(p, LACKS_BYTES);
+        const bool is_due = p->fetch_in > 0 && p->fetch_in <= n;
+        p->fetch_in -= is_due ? p->fetch_in : p->fetch_in > 0 ? n : 0;
+        if (is_due && !fetch(p))
+            process_free(p); /* as above */
+    }
+}
+
+void accept_after_heartbeat(struct muster_worker *w)
+{
+    wait_less(w, 1);
+}
+
+void accept_go_on(struct muster_worker *w)
+{
+    if (!w->too_large.waits || process_count(w, IS_RUNNING) > 0 || !connection_can_call(w))
+        return;
+    w->too_large.waits = false;
+    wait_less(w, UINT_MAX);
 }

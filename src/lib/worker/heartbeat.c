@@ -137,6 +137,7 @@ static void apply_heartbeat(struct muster_worker *w, const struct redisReply *re
     retry_refused_ends(w);
     extend_try_again(w);
     suspect_try_again(w);
+    accept_after_heartbeat(w);
     resume_try_again(w);
     timer_keeper_apply_heartbeat(w, h->next_due_ms);
     share_apply_heartbeat(w, h->shares);

@@ -101,8 +101,10 @@ struct muster_process {
     enum muster_outcome ended_as;
     bool sent_before;       /* its end was sent before, or Redis did not name it any more */
     bool is_accounted;      /* its end was counted among the figures */
-    unsigned n_broken;      /* connections that ended while it alone was under way: too_large.c */
+    unsigned n_broken;      /* connections that ended because of it: too_large.c */
     bool lacked_memory;     /* the last of them for want of memory here */
+    unsigned fetch_pause;   /* for that: heartbeats between two tries, with others beside it; 0: there was none */
+    unsigned fetch_in;      /* so many are left; 0: nothing is waited for */
     bool may_have_counted;  /* its end was sent, the answer was lost, and Redis has not named it since */
     uint64_t last_readback; /* the number of the last read-back that named it */
     atomic_int stop_reason; /* enum muster_stop_reason */

@@ -121,6 +121,11 @@ static void begin_connection(struct muster_worker *w)
     serve_say_again(w);
     resume_begin_again(w);
     forget_tokens(w);
+    if (link_room(w->connection.data) > 1)
+        return;
+    /* What is fetched goes alone then, and may end this connection as well: so it is shown first that the worker lives. */
+    serve_announce(w);
+    heartbeat_now(w);
 }
 
 static void apply(struct muster_worker *w, const struct redisReply *reply, const struct script_read *read, bool is_deaf)

@@ -8,8 +8,9 @@
  *             send no end.
  * ends what other threads have left for the loop (calls.c), and what they have said of their processes (posted.c)
  *   dispatch  handlers start while hands are free (dispatch.c). Inline ones end here
- *   say       the worker goes on resuming (resume.c); new data of jobs go to Redis (extend.c), then the ends for which
- *             all is there (follow.c), and how many to take (turn.c); then the worker goes on leaving queues (leave.c)
+ *   say       what waits for memory is fetched (accept.c); the worker goes on resuming (resume.c); new data of jobs go to
+ *             Redis (extend.c), then the ends for which all is there (follow.c), and how many to take (turn.c); then the
+ *             worker goes on leaving queues (leave.c)
  *   drain     is it time to stop, or to leave (stop.c)?
  *
  * If a step needs something that an earlier step does, another round follows at once, before the loop looks at its
@@ -40,6 +41,7 @@ static void on_round(evutil_socket_t fd, short what, void *arg)
     posted_take(w);
     bool is_more_ready = dispatch_ready(w);
     w->round.is_due = false; /* what was asked for up to here is done below */
+    accept_go_on(w);
     resume_go_on(w);
     extend_go_on(w);
     follow_go_on(w);

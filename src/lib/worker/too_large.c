@@ -19,6 +19,9 @@
 #include "protocol/size_limit.h"
 #include "worker/worker.h"
 
+/* What there is no memory for beside what runs is fetched again after at most so many heartbeats. */
+#define FETCH_PAUSE_MAX 16
+
 /* Once, when it is known that no single one was it. */
 static void tell_together(struct muster_worker *w)
 {
@@ -180,14 +183,30 @@ bool too_large_note_no_memory(struct muster_process *p)
     return p->lacked_memory;
 }
 
+/* Each try costs a connection, on which nothing else comes through. */
+static void put_off(struct muster_process *p)
+{
+    p->fetch_pause = p->fetch_pause == 0 ? 1 : p->fetch_pause < FETCH_PAUSE_MAX ? 2 * p->fetch_pause : p->fetch_pause;
+    p->fetch_in = p->fetch_pause;
+    p->worker->too_large.waits = true;
+    tell_refused(
+        p->worker, REQUEST_FETCH, MUSTER_E_NOMEM,
+        "there is no memory for its bytes beside what runs here; it is tried again in longer and longer pauses, "
+        "or when nothing runs");
+}
+
+/* What ended beside others says nothing of it. */
 void too_large_note_break(struct muster_process *p)
 {
-    bool was_alone = link_was_alone(p->worker->connection.data);
-    p->lacked_memory = false;
-    p->n_broken += was_alone;
-    if (link_had_no_memory(p->worker->connection.data))
-        (void)too_large_note_no_memory(p);
-    p->worker->too_large.has_broken |= was_alone;
+    const struct link *link = p->worker->connection.data;
+    const bool was_alone = link_was_alone(link);
+    if (was_alone) {
+        p->lacked_memory = false;
+        p->n_broken++;
+        p->worker->too_large.has_broken = true;
+    } else if (link_had_no_memory(link) && !too_large_note_no_memory(p)) {
+        put_off(p);
+    }
 }
 
 bool too_large_must_measure(const struct muster_process *p)

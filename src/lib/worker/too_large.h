@@ -14,6 +14,7 @@ struct too_large {
     size_t together;           /* so many ended a connection together, or one of them did; 0: none */
     uint64_t n_bytes;          /* these have, as far as they were fetched since, one by one */
     bool has_told;             /* that together they are too large */
+    bool waits;                /* for memory: a process may be put off */
     struct byte_limits limits; /* of the last connection */
 };
 
