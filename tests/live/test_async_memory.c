@@ -265,6 +265,31 @@ static void a_caller_that_has_stopped_gets_no_more(void **state)
     assert_int_equal(taken.n, 1);
 }
 
+static bool has_lacked(void *times)
+{
+    return INT32_MAX - n_short >= *(int *)times;
+}
+
+static void a_client_that_is_freed_meanwhile_leaves_nothing_leased(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    static struct bag b;
+    put_large(s, false);
+    put_small(s, false);
+    for (int times = 0; times <= 3; times++) { /* the last time not before it has its answer */
+        answers_open(&as, s, NULL, 0, NULL);
+        lack_memory(&lacks[0], true);
+        assert_ok(muster_async_take(as.async, "q", 10, AN_HOUR, 0, keep, &b));
+        wait_until(has_lacked, &(int){times < 3 ? times : 2}, SOON_MS);
+        if (times == 3)
+            answers_await(&as, 1);
+        answers_close(&as);
+        lack_memory(NULL, false);
+        assert_int_equal(leased(s), times == 3);
+    }
+}
+
 /* One who had none for a moment gets it after all. */
 static void memory_that_is_there_again_is_enough(void **state)
 {
@@ -599,6 +624,7 @@ int main(int argc, char **argv)
         live_test(what_there_is_no_memory_for_is_for_others),
         live_test(several_that_there_is_no_memory_for_stop_no_queue),
         live_test(a_caller_that_has_stopped_gets_no_more),
+        live_test(a_client_that_is_freed_meanwhile_leaves_nothing_leased),
         live_test(memory_that_is_there_again_is_enough),
         live_test(none_is_left_whichever_allocation_fails),
         live_test(a_blocking_listener_without_memory_ends),
