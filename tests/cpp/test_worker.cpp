@@ -18,7 +18,10 @@ using strings = std::vector<std::string>;
 
 static thread_local bool lacks_memory;
 
-void *operator new(std::size_t size)
+/* Seen through, they would look like a mistake: free() of what `new` has made. */
+#define NOT_INLINE __attribute__((noinline))
+
+NOT_INLINE void *operator new(std::size_t size)
 {
     void *made = lacks_memory ? nullptr : std::malloc(size);
     if (!made)
@@ -26,12 +29,12 @@ void *operator new(std::size_t size)
     return made;
 }
 
-void operator delete(void *made) noexcept
+NOT_INLINE void operator delete(void *made) noexcept
 {
     std::free(made);
 }
 
-void operator delete(void *made, std::size_t) noexcept
+NOT_INLINE void operator delete(void *made, std::size_t) noexcept
 {
     std::free(made);
 }
