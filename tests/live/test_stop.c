@@ -224,13 +224,17 @@ static enum muster_outcome stop_inside(struct muster_process *p, void *arg)
 static void stop_inside_a_handler_lets_it_finish(void **state)
 {
     struct scene *s = *state;
-    int n = 0;
-    struct live_worker *w = live_worker_new(s, &(struct worker_spec){.id = "w1"});
-    scene_enqueue_n(s, "q", "t", 3);
-    assert_ok(muster_worker_serve(w->worker, "q", 0, stop_inside, &n));
-    scene_await_events(s, MUSTER_EVENT_STOPPED, "w1", 1);
-    assert_int_equal(n, 1);
-    assert_list(s, "q", "t2\nt1\n");
+    static const struct worker_spec specs[] = {
+        {.id = "one", .hands = 1}, {.id = "many", .hands = 3}, {.id = "ahead", .hands = 1, .prefetch = 2}};
+    for (size_t i = 0; i < N_OF(specs); i++) {
+        int n = 0;
+        struct live_worker *w = live_worker_new(s, &specs[i]);
+        scene_enqueue_n(s, specs[i].id, "t", 3);
+        assert_ok(muster_worker_serve(w->worker, specs[i].id, 0, stop_inside, &n));
+        scene_await_events(s, MUSTER_EVENT_STOPPED, specs[i].id, 1);
+        assert_int_equal(n, 1);
+        assert_list(s, specs[i].id, "t2\nt1\n");
+    }
 }
 
 static bool asks_to_register(void *arg)
@@ -366,6 +370,31 @@ static void a_worker_that_holds_something_keeps_its_drain_time(void **state)
     redis_server_remove(&own);
 }
 
+static void an_end_that_was_never_sent_is_said_as_that(void **state)
+{
+    struct scene *s = *state;
+    struct redis_server own;
+    redis_server_start(&own, NULL);
+    scene_move(s, &own);
+    struct live_worker *w = live_worker_idle(
+        s,
+        &(struct worker_spec){.id = "w1", .url = own.url, .ttl_ms = 300, .answer = MUSTER_LATER, .queues = {{"q", 0}}});
+    scene_enqueue(s, "q", "t");
+    scene_await_starts(s, 1);
+    redis_server_kill(&own);
+    scene_await_events(s, MUSTER_EVENT_DOWN, "w1", 1);
+    live_worker_end(w, MUSTER_FINISH);
+    live_worker_stop(s, w, 100);
+    assert_int_equal(w->stop_err, MUSTER_E_CONN);
+    const struct journal_entry *told = journal_find(s->journal, 0, JOURNAL_EVENT, MUSTER_EVENT_UNCOUNTED, "w1", "t");
+    assert_non_null(told);
+    assert_err(told->err, MUSTER_E_LOST);
+    assert_non_null(strstr(told->text, "stopped before it was sent"));
+    live_worker_free(s, w);
+    redis_server_restart(&own);
+    redis_server_remove(&own);
+}
+
 /* ---- free ---- */
 
 struct victim {
@@ -495,6 +524,7 @@ int main(int argc, char **argv)
         live_test(without_redis_stop_ends_after_drain_time_and_ttl),
         live_test(a_worker_that_holds_nothing_leaves_a_redis_that_is_gone_within_a_ttl),
         live_test(a_worker_that_holds_something_keeps_its_drain_time),
+        live_test(an_end_that_was_never_sent_is_said_as_that),
         live_test(free_inside_a_handler_is_safe),
         live_test(free_inside_an_event_is_safe),
         live_test(free_at_any_moment_of_the_start_is_safe),

@@ -29,7 +29,7 @@ static struct muster_process *first_ready(struct muster_worker *w)
 /* Nothing begins: the worker stops, or too much is unread, or for a moment the system lacks what commands need. */
 static bool is_held_back(const struct muster_worker *w)
 {
-    return w->state != WORKER_WORKING || w->is_free_due || w->round.is_held_back || lack_is_on(w);
+    return w->state != WORKER_WORKING || stop_is_wished(w) || w->is_free_due || w->round.is_held_back || lack_is_on(w);
 }
 
 static struct muster_process *next_to_start(struct muster_worker *w, int64_t now_us)

@@ -117,11 +117,14 @@ void end_all_unstarted(struct muster_worker *w)
         end_unstarted(p);
 }
 
-static const char *uncounted_text(int err)
+/* Nobody has asked Redis who the owner is when the worker has stopped before it could. */
+static const char *uncounted_text(const struct muster_process *p, int err)
 {
-    return err == MUSTER_E_CONN
-               ? "its answer was lost, and nobody knows whether it did; another worker may have the task"
-               : muster_err_text(err);
+    if (err == MUSTER_E_CONN)
+        return "its answer was lost, and nobody knows whether it did; another worker may have the task";
+    if (err == MUSTER_E_LOST && p->worker->state == WORKER_STOPPED)
+        return "the worker stopped before it was sent; the task goes back, or has gone back";
+    return muster_err_text(err);
 }
 
 static void count_uncounted(struct muster_process *p, int err)
@@ -176,7 +179,7 @@ static void tell_uncounted(struct muster_process *p, int err)
     if (!p->has_begun)
         return;
     count_uncounted(p, err);
-    tell_event(p->worker, MUSTER_EVENT_UNCOUNTED, err, uncounted_text(err), p);
+    tell_event(p->worker, MUSTER_EVENT_UNCOUNTED, err, uncounted_text(p, err), p);
 }
 
 void end_uncounted(struct muster_process *p, int err)
