@@ -66,13 +66,12 @@ ssize_t stream_now(int fd, int unwaiting, const char *data, size_t len)
 
 /* The two, by their number. */
 static struct {
-    bool is_ready, is_file;
+    bool is_ready, is_file, has_given_up; /* nobody has read when it was to end */
     int unwaiting;
 } streams[STDERR_FILENO + 1];
 
 static volatile sig_atomic_t is_hurried;
 static int64_t end_patience_ms = PATIENCE_MS;
-static bool has_given_up;
 
 void stream_set_patience(const struct call *call)
 {
@@ -121,15 +120,16 @@ static bool is_to_end(void)
 
 static bool wait_for_room(int fd)
 {
+    bool *has_given_up = &streams[fd].has_given_up;
     int64_t since_ms = 0;
-    while (!stream_has_room(fd, has_given_up ? 0 : LOOK_MS)) {
+    while (!stream_has_room(fd, *has_given_up ? 0 : LOOK_MS)) {
         const int64_t now = now_ms();
-        if (!has_given_up && !is_to_end())
+        if (!*has_given_up && !is_to_end())
             continue;
         if (since_ms == 0)
             since_ms = now;
-        has_given_up |= now - since_ms >= end_patience_ms;
-        if (has_given_up)
+        *has_given_up |= now - since_ms >= end_patience_ms;
+        if (*has_given_up)
             return false;
     }
     return true;

@@ -13,7 +13,7 @@
 struct call;
 
 /* Write all of it, however long nobody reads: until a signal asks to end, or one is held back. From then on it waits only
- * for as long as for an answer of Redis, and afterwards, on both streams, not at all. `*done`: how much was written.
+ * for as long as for an answer of Redis, and afterwards not at all. `*done`: how much was written.
  * False: not all, and errno says why; ETIMEDOUT: nobody reads. */
 bool stream_write(int fd, const char *data, size_t len, size_t *done);
 
