@@ -20,6 +20,7 @@
 #include "need.h"
 #include "now.h"
 #include "out.h"
+#include "stream.h"
 #include "text.h"
 
 enum { KIND };
@@ -195,16 +196,16 @@ static void take(struct listening *l)
 
 static volatile sig_atomic_t is_stopped;
 
-/* The second one ends the program as ever, also where nobody reads what it prints. */
+/* The second one ends the program as ever. */
 static void on_stop_signal(int signo)
 {
     (void)signo;
     is_stopped = 1;
+    stream_hurry();
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
 }
 
-/* With SA_RESTART a line that is being written is written whole. */
 static void set_signals(sigset_t *stops)
 {
     struct sigaction action = {.sa_handler = on_stop_signal, .sa_flags = SA_RESTART};

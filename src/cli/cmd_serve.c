@@ -220,8 +220,10 @@ static int watch_redis(struct watch *w)
     enum what what = wait_ready(w, &is_ready);
     if (what == NOTHING && !is_ready)
         return report_late(w);
-    if (what == NOTHING && !announce(w))
+    if (what == NOTHING && !announce(w)) {
+        (void)wait_signal(w, 0); /* one that has ended the wait for a reader is no second one */
         return stop_redis(w);
+    }
     while (what == NOTHING)
         what = wait_signal(w, -1);
     return what == HAS_ENDED ? report_end(w) : stop_redis(w);

@@ -20,6 +20,7 @@
 #include "need.h"
 #include "out.h"
 #include "progress.h"
+#include "stream.h"
 #include "text.h"
 
 /* Where this thread's messages go instead of standard error. */
@@ -55,7 +56,7 @@ static bool is_json;
 static struct {
     pthread_mutex_t lock;
     const char *verb;  /* NULL: who writes waits */
-    int fd;            /* of out_open_unwaiting() */
+    int fd;            /* of stream_open() */
     uint64_t left_out; /* lines */
 } unwaiting = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
@@ -64,7 +65,7 @@ static bool write_now(const char *line)
     const size_t len = strlen(line);
     size_t done = 0;
     for (ssize_t n = 1; done < len && n > 0; done += n > 0 ? (size_t)n : 0)
-        n = out_now(STDERR_FILENO, unwaiting.fd, line + done, len - done);
+        n = stream_now(STDERR_FILENO, unwaiting.fd, line + done, len - done);
     return done == len;
 }
 
@@ -84,13 +85,13 @@ static bool has_told_left_out(void)
 /* A line with its newline, which it frees. */
 static void put(char *line)
 {
-    if (unwaiting.verb) {
-        pthread_mutex_lock(&unwaiting.lock);
+    size_t done;
+    pthread_mutex_lock(&unwaiting.lock);
+    if (unwaiting.verb)
         unwaiting.left_out += !has_told_left_out() || !write_now(line);
-        pthread_mutex_unlock(&unwaiting.lock);
-    } else {
-        fputs(line, stderr);
-    }
+    else
+        (void)stream_write(STDERR_FILENO, line, strlen(line), &done);
+    pthread_mutex_unlock(&unwaiting.lock);
     free(line);
 }
 
@@ -117,7 +118,7 @@ void complain_library(const struct call *call)
 
 void complain_unwaiting(const struct call *call)
 {
-    unwaiting.fd = out_open_unwaiting(STDERR_FILENO);
+    unwaiting.fd = stream_open(STDERR_FILENO);
     unwaiting.verb = call->command->name;
 }
 

@@ -17,9 +17,11 @@
 #include "complain.h"
 #include "first.h"
 #include "help.h"
+#include "need.h"
 #include "out.h"
 #include "parse.h"
 #include "progress.h"
+#include "stream.h"
 #include "text.h"
 #include "verbs.h"
 
@@ -72,6 +74,7 @@ static int run_verb(const struct call *call)
     if (code)
         return code;
     complain_library(call);
+    stream_set_patience(call);
     code = progress_end(call->command->run(call));
     if (call->command->changes && code == EXIT_DONE)
         out_set_done();
@@ -183,11 +186,14 @@ static int check_output(int code)
     if (out_flush() == 0)
         return EXIT_DONE;
     die_of_pipe(code);
-    char message[OUT_BUT_SIZE + 100];
-    const char *but = out_but();
-    snprintf(message, sizeof message, "cannot write standard output: %s%s%s", strerror(out_error()), *but ? "; " : "",
-             but);
+    const char *but = out_but(), *why = out_error() == ETIMEDOUT ? "nobody reads it" : strerror(out_error());
+    char *message = NULL, *unread = out_unread();
+    if (asprintf(&message, "cannot write standard output: %s%s%s%s%s", why, *but ? "; " : "", but,
+                 unread ? "; it was still to read:\n" : "", unread ? unread : "") < 0)
+        need(NULL);
     complain_alone(is_json, COMPLAIN_SYSTEM, message);
+    free(message);
+    free(unread);
     return EXIT_FAILED;
 }
 

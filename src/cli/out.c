@@ -7,21 +7,17 @@
 
 #include <cjson/cJSON.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "need.h"
 #include "progress.h"
+#include "stream.h"
 #include "text.h"
 
 #define BLOCK_ROWS 1000
@@ -35,7 +31,17 @@
 /* The width of the names in out_record(). */
 #define FIELD_WIDTH 11
 
+/* So much is written at once. */
+#define HELD_MAX ((size_t)8 * 1024)
+/* More than this that nobody has read is not told elsewhere. */
+#define UNREAD_MAX ((size_t)64 * 1024)
+
 static int write_error;
+
+/* What is still to be written; once nobody reads, what nobody has read. */
+static char held[UNREAD_MAX];
+static size_t n_held;
+static bool is_too_much;
 
 static int remember(bool failed)
 {
@@ -50,15 +56,18 @@ int out_error(void)
 }
 
 static char but[OUT_BUT_SIZE];
+static bool is_unread_void;
 
 void out_set_but(const char *words)
 {
     snprintf(but, sizeof but, "%s", words);
+    is_unread_void = true;
 }
 
 void out_set_done(void)
 {
     out_set_but("what was asked for is done");
+    is_unread_void = false;
 }
 
 const char *out_but(void)
@@ -73,12 +82,6 @@ static bool is_terminal(void)
     if (answer < 0)
         answer = isatty(STDOUT_FILENO);
     return answer;
-}
-
-static size_t write_raw(const char *data, size_t len)
-{
-    progress_hide();
-    return fwrite(data, 1, len, stdout);
 }
 
 /* Lines and tabs stay; all else that steers is escaped. To be freed. */
@@ -112,17 +115,64 @@ char *out_shown(const void *data, size_t len, size_t *n)
     return copy;
 }
 
+char *out_unread(void)
+{
+    size_t n;
+    return write_error == ETIMEDOUT && !is_unread_void && !is_too_much ? safe_bytes(held, n_held, &n) : NULL;
+}
+
+static void hold(const char *data, size_t len)
+{
+    is_too_much |= len > sizeof held - n_held;
+    if (is_too_much)
+        return;
+    memcpy(held + n_held, data, len);
+    n_held += len;
+}
+
+static void write_now(const char *data, size_t len)
+{
+    size_t done;
+    remember(!stream_write(STDOUT_FILENO, data, len, &done));
+    if (write_error == ETIMEDOUT)
+        hold(data + done, len - done);
+}
+
+static void at_exit(void)
+{
+    (void)out_flush();
+}
+
+/* On a terminal each line is written at once. */
+static void write_raw(const char *data, size_t len)
+{
+    static bool has_begun;
+    if (!has_begun)
+        atexit(at_exit);
+    has_begun = true;
+    progress_hide();
+    if (n_held + len > HELD_MAX)
+        (void)out_flush();
+    if (write_error == ETIMEDOUT || (!write_error && len <= HELD_MAX))
+        hold(data, len);
+    else if (!write_error)
+        write_now(data, len);
+    if (is_terminal() && memrchr(data, '\n', len))
+        (void)out_flush();
+}
+
 int out_bytes(const void *data, size_t len)
 {
-    if (write_error || len == 0)
+    if ((write_error && write_error != ETIMEDOUT) || len == 0)
         return write_error;
-    if (!is_terminal())
-        return remember(write_raw(data, len) != len);
-    size_t n;
-    char *shown = safe_bytes(data, len, &n);
-    bool is_good = write_raw(shown, n) == n;
-    free(shown);
-    return remember(!is_good);
+    if (is_terminal()) {
+        char *shown = safe_bytes(data, len, &len);
+        write_raw(shown, len);
+        free(shown);
+    } else {
+        write_raw(data, len);
+    }
+    return write_error;
 }
 
 int out_text(const char *format, ...)
@@ -141,58 +191,26 @@ int out_text(const char *format, ...)
 
 int out_flush(void)
 {
-    return remember(!write_error && fflush(stdout) != 0);
+    size_t done;
+    if (write_error || n_held == 0)
+        return write_error;
+    remember(!stream_write(STDOUT_FILENO, held, n_held, &done));
+    n_held -= done;
+    memmove(held, held + done, n_held);
+    return write_error;
 }
 
 /* ---- without waiting ---- */
-
-int out_open_unwaiting(int fd)
-{
-    char path[40];
-    struct stat st;
-    const int flags = fcntl(fd, F_GETFL);
-    if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) /* it would be opened for writing all the same */
-        return -1;
-    if (fstat(fd, &st) != 0 || !(S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)))
-        return -1;
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-}
-
-/* A piece that a pipe or socket takes whole, or not at all, if it takes anything. */
-static size_t piece_len(size_t len)
-{
-    return len < PIPE_BUF ? len : PIPE_BUF;
-}
-
-static bool has_room(int fd, int patience_ms)
-{
-    struct pollfd output = {.fd = fd, .events = POLLOUT};
-    return poll(&output, 1, patience_ms) > 0;
-}
-
-ssize_t out_now(int fd, int unwaiting, const char *data, size_t len)
-{
-    ssize_t n = send(fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (n >= 0 || errno != ENOTSOCK)
-        return n;
-    if (unwaiting >= 0)
-        return write(unwaiting, data, len);
-    if (has_room(fd, 0))
-        return write(fd, data, piece_len(len));
-    errno = EAGAIN;
-    return -1;
-}
 
 int out_some(const char *data, size_t len, int patience_ms, size_t *n)
 {
     static int unwaiting = -2;
     *n = 0;
-    if (write_error || !has_room(STDOUT_FILENO, patience_ms))
+    if (write_error || !stream_has_room(STDOUT_FILENO, patience_ms))
         return write_error;
     if (unwaiting == -2)
-        unwaiting = out_open_unwaiting(STDOUT_FILENO);
-    ssize_t written = out_now(STDOUT_FILENO, unwaiting, data, len);
+        unwaiting = stream_open(STDOUT_FILENO);
+    ssize_t written = stream_now(STDOUT_FILENO, unwaiting, data, len);
     if (written >= 0)
         *n = (size_t)written;
     return remember(written < 0 && errno != EAGAIN && errno != EINTR);

@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 /* Print bytes or text as they are. Returns non-zero if standard output cannot be written any more. */
 int out_bytes(const void *data, size_t len);
@@ -19,13 +18,6 @@ int out_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Write as much as standard output takes now; wait for so long until it takes anything. `*n`: how much it was; 0: nobody
  * reads. Not to be mixed with the others here. Returns as out_bytes(). */
 int out_some(const char *data, size_t len, int patience_ms, size_t *n);
-/* A standard stream once more, if it is a pipe or terminal that can be written, such that a write takes what goes now: the
- * stream itself may be others' too. -1: there is none. */
-int out_open_unwaiting(int fd);
-/* Write to a standard stream as much as it takes now; `unwaiting` is what out_open_unwaiting() has made of it. Where there
- * is none, as of a pipe that this user may not open, it is only what a pipe with room takes. Returns as write(2); nothing
- * goes now: EAGAIN. */
-ssize_t out_now(int fd, int unwaiting, const char *data, size_t len);
 /* What is said of so many lines that were left out for that: a uint64_t goes with it. */
 #define OUT_LEFT_OUT "%" PRIu64 " lines that nobody read in time, or that could not be written"
 
@@ -37,6 +29,10 @@ int out_flush(void);
 
 /* Why standard output cannot be written, as an errno; 0: it can. */
 int out_error(void);
+
+/* What was to be printed, and was not, because nobody has read it before a signal ended the program: safe for a terminal,
+ * to be freed. NULL: nothing, too much, or it is said by out_set_but() what became of it. */
+char *out_unread(void);
 
 /* What is so although standard output could not be written: words for the line that says it. "" at first. */
 #define OUT_BUT_SIZE 200

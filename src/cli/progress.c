@@ -15,6 +15,7 @@
 
 #include "client.h"
 #include "now.h"
+#include "stream.h"
 #include "text.h"
 
 #define FIRST_MS 1000
@@ -54,17 +55,18 @@ static void on_signal(int signo)
     static const char words[] = "\r\033[Kstopping after this step; once more ends it at once\n";
     int before = errno;
     stopped_by = signo;
+    stream_hurry();
     restore_signals(); /* the next one ends the program, whichever it is */
     if (waits) {
         ended_wait_by = signo;
         muster_client_interrupt(waits);
     } else if (line.has_terminal)
-        (void)!write(STDERR_FILENO, words, sizeof words - 1);
+        stream_try(STDERR_FILENO, words, sizeof words - 1);
     errno = before;
 }
 
 /* A signal that is ignored stays so: a shell does that for what runs in its background. What is being printed then is
- * printed whole; what waits does so in poll(2), which begins anew for nobody. */
+ * printed whole to who reads it; what waits does so in poll(2), which begins anew for nobody. */
 static void catch_signals(void)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
@@ -115,6 +117,7 @@ void progress_begin(const struct call *call)
     line.call = call;
     line.begun_ms = now_ms();
     line.has_terminal = is_terminal();
+    stream_ready(STDERR_FILENO);
     catch_signals();
 }
 
@@ -148,11 +151,18 @@ static size_t columns(void)
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : COLUMNS_DEFAULT;
 }
 
+static void write_all(const char *text, size_t len)
+{
+    size_t done;
+    (void)stream_write(STDERR_FILENO, text, len, &done);
+}
+
 /* The last column stays free: some terminals go to the next line there. */
 static void write_line(const char *text)
 {
-    fprintf(stderr, "\r%.*s\033[K", (int)columns() - 1, text);
-    fflush(stderr);
+    char all[LINE_SIZE + 8];
+    const int len = snprintf(all, sizeof all, "\r%.*s\033[K", (int)columns() - 1, text);
+    write_all(all, (size_t)len);
     line.is_shown = true;
 }
 
@@ -209,9 +219,8 @@ void progress_hide(void)
 {
     if (!line.is_shown)
         return;
-    fputs("\r\033[K", stderr);
-    fflush(stderr);
     line.is_shown = false;
+    write_all("\r\033[K", 4);
 }
 
 int progress_end(int code)

@@ -12,9 +12,9 @@
 
 #include "command.h"
 
-/* From now on SIGINT, SIGTERM and SIGHUP only ask to stop, so that what was done can be told; the second one ends the
- * program as ever. In a thread of another verb, such as one of `muster web`, all this does nothing, nor does it once it
- * has begun. */
+/* From now on SIGINT, SIGTERM and SIGHUP only ask to stop, so that what was done can be told, to a reader who takes his
+ * time, too (stream.h); the second one ends the program as ever. In a thread of another verb, such as one of
+ * `muster web`, all this does nothing, nor does it once it has begun. */
 void progress_begin(const struct call *call);
 
 /* What was done so far ("tasks enqueued"), and of how many: 0 is not known. */

@@ -23,6 +23,7 @@
 #include "need.h"
 #include "now.h"
 #include "out.h"
+#include "stream.h"
 #include "text.h"
 
 /* A message may have 64 KiB; the failed list keeps all of it. So a line is no longer than what a pipe takes at once. */
@@ -272,7 +273,7 @@ static void on_complaint(const char *error, const char *text, void *arg)
 
 static int open_stderr(void)
 {
-    int fd = out_open_unwaiting(STDERR_FILENO);
+    int fd = stream_open(STDERR_FILENO);
     return fd < 0 ? STDERR_FILENO : fd;
 }
 
