@@ -7,6 +7,7 @@
 
 #include "blocking_calls.h"
 #include "hostile_server.h"
+#include "proxy.h"
 #include "script_world.h"
 
 static const char *const refusals[] = {
@@ -238,6 +239,64 @@ static void a_refused_row_of_a_list_damages_no_other(void **state)
     end(t);
 }
 
+/* ---- a connection that was handed in ---- */
+
+static int ignore_task(const struct muster_task *task, void *arg)
+{
+    (void)task, (void)arg;
+    return 0;
+}
+
+static int ignore_setting(const struct muster_setting *setting, void *arg)
+{
+    (void)setting, (void)arg;
+    return 0;
+}
+
+/* Several answers each. Returns how many of the calls fail. */
+static int look_at_q(struct muster_client *c, redisContext *owners)
+{
+    uint64_t length, counts[MUSTER_JOB_STATE_COUNT];
+    struct muster_queue_info info;
+    int n = 0;
+    for (int i = 0; i < 5; i++) {
+        int err = i == 0   ? muster_queue_length(c, "q", &length)
+                  : i == 1 ? muster_job_counts(c, "q", counts)
+                  : i == 2 ? muster_queue_get(c, "q", &info)
+                  : i == 3 ? muster_config_get(c, "q", NULL, ignore_setting, NULL)
+                           : muster_task_peek(c, "q", 0, 10, ignore_task, NULL);
+        n += err == MUSTER_E_REDIS;
+        redisReply *own = redisCommand(owners, "PING");
+        assert_non_null(own);
+        assert_string_equal(own->str ? own->str : "a number", "PONG");
+        freeReplyObject(own);
+    }
+    return n;
+}
+
+/* It is used between two calls, while the rest of the answers is still on its way. */
+static void the_owner_of_a_connection_gets_no_answer_of_a_call_that_has_failed(void **state)
+{
+    static const char *const keys[] = {"queue:q", "queues:q", "waiting:q", "returned:q", "scheduled:q", "config"};
+    struct scene *s = *state;
+    struct proxy proxy;
+    struct muster_client *c;
+    proxy_start(&proxy, s->server->dir, s->server->socket);
+    redisContext *owners = redisConnectUnix(proxy.socket);
+    const struct muster_client_options o = {.size = sizeof o, .prefix = s->prefix, .redis = owners};
+    assert_ok(muster_client_new(&c, &o));
+    assert_int_equal(look_at_q(c, owners), 0);
+    proxy_pace(&proxy, PROXY_DATA, 16, 1);
+    for (size_t i = 0; i < N_OF(keys); i++) {
+        raw_do(s->server->redis, "SET %s:%s x", s->prefix, keys[i]);
+        assert_true(look_at_q(c, owners) > 0);
+        raw_do(s->server->redis, "DEL %s:%s", s->prefix, keys[i]);
+    }
+    muster_client_free(c);
+    redisFree(owners);
+    proxy_stop(&proxy);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +304,7 @@ int main(int argc, char **argv)
         live_test(each_call_has_its_own_answers_whatever_was_refused_before),
         live_test(a_right_that_goes_in_the_middle_of_a_list_costs_none_of_it),
         live_test(a_refused_row_of_a_list_damages_no_other),
+        live_test(the_owner_of_a_connection_gets_no_answer_of_a_call_that_has_failed),
     };
     return scene_run(tests, argc, argv);
 }

@@ -342,6 +342,48 @@ static void none_is_left_whichever_allocation_fails(void **state)
     assert_true(n > 3); /* one for each record */
 }
 
+/* ---- looks ---- */
+
+static int know_what_waits(const struct muster_job *job, void *is_it)
+{
+    *(bool *)is_it = job->state == MUSTER_JOB_DEPENDS && job->n_after == 1 && job->n_blocked_by == 1;
+    return 0;
+}
+
+/* Returns whether so many allocations were made. */
+static bool get_with_failure(struct scene *s, int n)
+{
+    static const char *const id = "waits";
+    struct muster_client *c = scene_client(s);
+    bool is_it = false;
+    assert_ok(muster_job_get(c, &id, 1, know_what_waits, &is_it));
+    until_failure = n;
+    const int err = muster_job_get(c, &id, 1, know_what_waits, &is_it);
+    const bool has_failed = until_failure == NEVER;
+    until_failure = NEVER;
+    assert_true(has_failed || err == MUSTER_OK);
+    is_it = false;
+    assert_ok(muster_job_get(c, &id, 1, know_what_waits, &is_it));
+    assert_true(is_it);
+    muster_client_free(c);
+    return has_failed;
+}
+
+/* What comes next gets no answer of a call that had no memory for its own. */
+static void a_look_has_its_own_answers_whichever_allocation_failed_before(void **state)
+{
+    struct scene *s = *state;
+    int n = 0;
+    job_put(s, "q", JOB_SPEC(.id = "first"));
+    job_put(s, "q", JOB_SPEC(.id = "waits", .after = IDS("first"), .n_after = 1));
+    assert_ok(muster_lease_fail(s->client, job_take(s, "q", "first"), NULL, NULL));
+    main_thread = 0;
+    while (get_with_failure(s, n))
+        n++;
+    main_thread = pthread_self();
+    assert_true(n > 10);
+}
+
 static bool has_no_copies;
 
 char *__real_strdup(const char *text);
@@ -627,6 +669,7 @@ int main(int argc, char **argv)
         live_test(a_client_that_is_freed_meanwhile_leaves_nothing_leased),
         live_test(memory_that_is_there_again_is_enough),
         live_test(none_is_left_whichever_allocation_fails),
+        live_test(a_look_has_its_own_answers_whichever_allocation_failed_before),
         live_test(a_blocking_listener_without_memory_ends),
         live_test(what_redis_does_not_send_is_told_whichever_allocation_fails),
         live_test(jobs_are_taken_or_go_back_whichever_allocation_fails),

@@ -190,11 +190,15 @@ class AsyncListener(_Base):
     One task at a time may take. When it is cancelled, nothing is lost: what comes waits for the next one.
     """
 
+    _has_given = False  # something, since it has left the loop to others
+
     async def next(self) -> Heard:
-        """The next event; it waits for it."""
+        """The next event; it waits for it. A caller that gives it no time, as by asyncio.timeout(0), gets what is there, but
+        now and then other tasks have a turn first: ask once more then."""
         loop = asyncio.get_running_loop()
-        if not self._heard:
-            await asyncio.sleep(0)  # who iterates leaves the loop to others now and then, however much is there
+        if not self._heard and self._has_given:  # who iterates leaves the loop to others, however much is there
+            self._has_given = False
+            await asyncio.sleep(0)
         while (heard := self._take()) is None:
             there: asyncio.Future[None] = loop.create_future()
             loop.add_reader(self._fd, _set_once, there)
@@ -202,6 +206,7 @@ class AsyncListener(_Base):
                 await there
             finally:
                 loop.remove_reader(self._fd)
+        self._has_given = True
         return heard
 
     def __aiter__(self) -> AsyncIterator[Heard]:

@@ -3,7 +3,7 @@
 1. what happens in queues and to jobs is heard, of the kinds that were asked for, by a loop and in asyncio
 2. a restart of Redis is told: a gap, then ready again
 3. waiting ends by its time, by Ctrl-C, and when its task is cancelled, and loses nothing
-4. in asyncio other tasks have their turns, however much is there
+4. in asyncio other tasks have their turns, however much is there; who waits no time gets what is there all the same
 """
 
 import asyncio
@@ -131,6 +131,29 @@ class Listens(Case):
 
         asyncio.run(asyncio.wait_for(main(), DEADLINE_S))
         self.assertGreaterEqual(turns, 20)
+
+    def test_who_waits_no_time_gets_what_is_there(self):
+        def at_once(listener):
+            """What next() gives before it leaves the loop to others."""
+            asked = listener.next()
+            try:
+                asked.send(None)
+            except StopIteration as end:
+                return end.value
+            asked.close()
+            return None
+
+        async def main():
+            async with muster.AsyncListener(self.redis.url) as listener:
+                listener.add("q", "cancelled")
+                self.assertEqual((await listener.next()).type, "ready")
+                for _ in range(3):
+                    self.client.cancel("q", "x")
+                    self.assertTrue(select.select([listener._fd], [], [], DEADLINE_S)[0])
+                    heard = at_once(listener) or at_once(listener)
+                    self.assertEqual(heard and heard.type, "cancelled")
+
+        asyncio.run(asyncio.wait_for(main(), DEADLINE_S))
 
 
 if __name__ == "__main__":

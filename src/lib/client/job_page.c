@@ -217,11 +217,24 @@ static int append_states(struct muster_client *c, const struct job_page_row *row
     return err;
 }
 
+/* Before anything is asked: from there on the answers must be read. */
+static int make_blocked_by(struct job_page *page)
+{
+    for (size_t i = 0; i < page->n; i++) {
+        struct job_page_row *row = &page->rows[i];
+        row->blocked_by = calloc(n_awaited(row) + 1, sizeof *row->blocked_by);
+        row->record.job.blocked_by = row->blocked_by;
+        if (!row->blocked_by)
+            return MUSTER_E_NOMEM;
+    }
+    return MUSTER_OK;
+}
+
 static int read_states(struct muster_client *c, struct job_page_row *row)
 {
     struct muster_job *job = &row->record.job;
-    size_t n = n_awaited(row);
-    int err = (row->blocked_by = calloc(n + 1, sizeof *row->blocked_by)) != NULL ? MUSTER_OK : MUSTER_E_NOMEM;
+    const size_t n = n_awaited(row);
+    int err = MUSTER_OK;
     for (size_t i = 0; i < n && err == MUSTER_OK; i++) {
         struct redisReply *state = NULL;
         err = awaited(row, i) ? page_read_parts(c, row->id, &state, 1) : MUSTER_OK;
@@ -229,13 +242,14 @@ static int read_states(struct muster_client *c, struct job_page_row *row)
             row->blocked_by[job->n_blocked_by++] = awaited(row, i);
         redis_reply_free(state);
     }
-    job->blocked_by = row->blocked_by;
     return err;
 }
 
 static int read_blocked_by(struct muster_client *c, struct job_page *page, enum job_page_parts parts)
 {
     int err = parts == WITH_LISTS ? MUSTER_OK : read_dependencies(c, page);
+    if (err == MUSTER_OK)
+        err = make_blocked_by(page);
     for (size_t i = 0; i < page->n && err == MUSTER_OK; i++)
         err = append_states(c, &page->rows[i]);
     if (err != MUSTER_OK)

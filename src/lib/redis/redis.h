@@ -146,9 +146,10 @@ void redis_confirm_read(struct redis *r, unsigned connection, struct redis_confi
 void redis_confirm_skip(struct redis *r);
 
 /* Pipelining: send without waiting, then read the answers in order. After an error it is unknown what Redis has done,
- * and the connection is unusable until the next redis_call() or redis_append() connects again. Answers need not be
- * read: the next call that is sent drops those of the one before. So one that asks in REDIS_ANY_ORDER asks for all before
- * it reads the first answer. */
+ * and the connection is unusable until the next redis_call() or redis_append() connects again. Answers behind the first one
+ * need not be read: the next call that is sent drops those of the one before. So one that asks in REDIS_ANY_ORDER asks for
+ * all before it reads the first answer. Of looks over a borrowed connection all are read with the first one: its owner may use
+ * it behind the call. */
 int redis_append(struct redis *r, struct command *c);
 /* The last call ended with E_CONN, and may have asked for more than this Redis sends in one answer: its limits. NULL: it
  * was no look, or Redis has no such limit. Looks (`is_look`) of one pipeline are sent again before that, fewer at once. */

@@ -350,12 +350,16 @@ static void note_key(struct redis *r, const struct asked *a)
     snprintf(r->wrong_key, sizeof r->wrong_key, "%.*s", (int)key.len, key.data ? (const char *)key.data : "");
 }
 
+/* Over a connection that was handed in all looks are read at once: wherever the caller stops, its owner gets no answer
+ * that is not its own. */
 int redis_asked_read(struct redis *r, struct redisReply **reply)
 {
     bool is_over = false;
     if (!r->asked)
         return MUSTER_E_CONN;
     int err = r->asked->answer ? MUSTER_OK : hear(r, r->asked);
+    if (err == MUSTER_OK && r->borrowed && !r->is_read_from && are_looks(r))
+        err = read_rest(r);
     while (err == MUSTER_OK && !is_over && reply_is_passing(r->asked->answer)) {
         err = try_again(r, &is_over);
         if (err == MUSTER_OK && !is_over)
