@@ -185,11 +185,11 @@ enum muster_event_type {
 
     /* Redis refused a call; `err` and `text` say why. The worker goes on and tries again. With MUSTER_E_TOO_BIG it is a
      * process that this Redis does not let through for its size, and that fails, group "too-large": its result, which is
-     * lost then, or its task, which no handler has had; or a task for which this worker has no memory, while nothing else
-     * runs here. `text` names the process and how many bytes. Or, once, that tasks which it asks
+     * lost then, or its task, which no handler has had; or a task for which this worker has no memory, while it has
+     * no other. `text` names the process and how many bytes. Or, once, that tasks which it asks
      * for together are more than this Redis sends in one answer: then it asks for fewer. Or the system refused
-     * something: with MUSTER_E_NOMEM it lacks what a command needs, or the memory for a task beside what runs here, which is
-     * asked for again in longer and longer pauses, and when nothing runs; with MUSTER_E_DENIED and a process that one's
+     * something: with MUSTER_E_NOMEM it lacks what a command needs, or the memory for a task beside others here, which is
+     * asked for again in longer and longer pauses, and when these have ended; with MUSTER_E_DENIED and a process that one's
      * command takes no signal (see struct muster_command). */
     MUSTER_EVENT_REFUSED,
 

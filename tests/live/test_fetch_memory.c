@@ -148,10 +148,10 @@ static void stop(struct scene *s)
 
 /* ---- what becomes of it ---- */
 
-/* Its end waits for something, and its bytes are here until then. */
-static void what_others_hold_is_charged_to_nobody(void **state)
+/* Its end waits for something, and its bytes are here until then. What lacks memory beside it, is it a copy, or an answer, which
+ * costs a connection? */
+static void assert_not_charged(struct scene *s, bool is_answer)
 {
-    struct scene *s = *state;
     struct redisContext *redis = s->server->redis;
     struct seen seen;
     for (size_t i = 0; i < N_OF(kinds); i++) {
@@ -160,9 +160,11 @@ static void what_others_hold_is_charged_to_nobody(void **state)
         raw_do(redis, "SET %s:notes:w x", s->prefix);
         job_put(s, "q", JOB_SPEC(.id = "held"));
         wait_on(s->base, are_data_refused, &seen, SOON_MS);
+        too_long = is_answer ? LARGE : 0;
         enqueue(s, LARGE, i == 1);
+        short_of = is_answer ? 0 : LARGE;
         wait_on(s->base, was_not_fetched, &seen, SOON_MS);
-        short_of = 0;
+        short_of = too_long = 0;
         raw_do(redis, "DEL %s:notes:w", s->prefix);
         if (has_failed(s))
             fail_msg("%s failed", kinds[i]);
@@ -171,6 +173,16 @@ static void what_others_hold_is_charged_to_nobody(void **state)
         raw_await(redis, s->base, 0, "HGET %s:queue:q running", s->prefix);
         stop(s);
     }
+}
+
+static void what_others_hold_is_charged_to_nobody(void **state)
+{
+    assert_not_charged(*state, false);
+}
+
+static void nor_is_it_where_that_costs_a_connection(void **state)
+{
+    assert_not_charged(*state, true);
 }
 
 static void what_is_too_large_for_an_empty_worker_fails(void **state)
@@ -403,6 +415,7 @@ int main(int argc, char **argv)
     event_set_mem_functions(new_of_libevent, more_of_libevent, free);
     const struct CMUnitTest tests[] = {
         live_test(what_others_hold_is_charged_to_nobody),
+        live_test(nor_is_it_where_that_costs_a_connection),
         live_test(what_is_too_large_for_an_empty_worker_fails),
         live_test(what_is_small_waits_for_memory),
         live_test(what_comes_first_hides_nobody_who_ends_connections),

@@ -12,7 +12,7 @@
  * more: deregistering gives back what the worker holds.
  *
  * What has ended connections because of its size is measured before it is fetched again (too_large.c). What there is no memory
- * for beside what runs here waits: it is fetched when nothing runs any more, and until then after more and more heartbeats.
+ * for beside others waits: it is fetched when no other has bytes any more, and until then after more and more heartbeats.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -141,13 +141,6 @@ static bool hear_length(struct muster_process *p, const struct redisReply *reply
     return true;
 }
 
-/* What else is here has its bytes, or has ended with some: that memory is coming free. */
-static bool lacks_memory_alone(struct muster_process *p)
-{
-    const struct processes *all = &p->worker->processes;
-    return all->n_known + all->n_disowned == processes_that(all, LACKS_BYTES) && too_large_note_no_memory(p);
-}
-
 static void on_fetched(const struct redisReply *reply, void *arg)
 {
     struct fetch *f = arg;
@@ -160,7 +153,7 @@ static void on_fetched(const struct redisReply *reply, void *arg)
     if (!reply || !p || !process_is(p, LACKS_BYTES) || (asks_length && hear_length(p, reply)))
         return;
     int err = read_fetched(p, reply);
-    if (err == MUSTER_E_NOMEM && !asks_length && lacks_memory_alone(p) && fetch(p))
+    if (err == MUSTER_E_NOMEM && !asks_length && too_large_note_no_memory(p) && fetch(p))
         return; /* a record that has come although its length was asked for is small */
     too_large_fetched(p);
     if (err == MUSTER_OK)
@@ -237,7 +230,7 @@ void accept_after_heartbeat(struct muster_worker *w)
 
 void accept_go_on(struct muster_worker *w)
 {
-    if (!w->too_large.waits || process_count(w, IS_RUNNING) > 0 || !connection_can_call(w))
+    if (!w->too_large.waits || !too_large_has_all_memory(w) || !connection_can_call(w))
         return;
     w->too_large.waits = false;
     wait_less(w, UINT_MAX);

@@ -7,8 +7,8 @@
  * It is given up only if the server says so itself, or has closed the connection twice while nothing else was under way
  * (link.h), and has such a limit, or does not say; and only if it is large. Whatever else ends a connection convicts
  * nobody. So while heavy calls go one by one, a turn brings one large result and takes nothing, or takes as few tasks as
- * there is room for. The same goes for a task or record for which there is no memory here, though nothing else runs here:
- * it would end each connection, and the worker would do nothing else. What is handed on comes again later, when its
+ * there is room for. The same goes for a task or record for which there is no memory here, though nothing else here has
+ * bytes: it would end each connection, and the worker would do nothing else. What is handed on comes again later, when its
  * process runs once more: then it has such a way again.
  */
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 #include "protocol/size_limit.h"
 #include "worker/worker.h"
 
-/* What there is no memory for beside what runs is fetched again after at most so many heartbeats. */
+/* What there is no memory for beside others is fetched again after at most so many heartbeats. */
 #define FETCH_PAUSE_MAX 16
 
 /* Once, when it is known that no single one was it. */
@@ -175,10 +175,16 @@ bool too_large_end(struct muster_process *const *ends, size_t n_ends, int err)
     return true;
 }
 
-/* What else runs here may have the memory now, and give it back. */
+/* What else is here has its bytes, or has ended with some: that memory is coming free. */
+bool too_large_has_all_memory(const struct muster_worker *w)
+{
+    const struct processes *all = &w->processes;
+    return all->n_known + all->n_disowned == processes_that(all, LACKS_BYTES);
+}
+
 bool too_large_note_no_memory(struct muster_process *p)
 {
-    p->lacked_memory = process_count(p->worker, IS_RUNNING) == 0;
+    p->lacked_memory = too_large_has_all_memory(p->worker);
     p->n_broken += p->lacked_memory;
     return p->lacked_memory;
 }
@@ -191,8 +197,8 @@ static void put_off(struct muster_process *p)
     p->worker->too_large.waits = true;
     tell_refused(
         p->worker, REQUEST_FETCH, MUSTER_E_NOMEM,
-        "there is no memory for its bytes beside what runs here; it is tried again in longer and longer pauses, "
-        "or when nothing runs");
+        "there is no memory for its bytes beside what else is here; it is tried again in longer and longer pauses, "
+        "or when that has ended");
 }
 
 /* What ended beside others says nothing of it. */

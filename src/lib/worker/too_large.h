@@ -36,7 +36,9 @@ void too_large_give_up(struct muster_process *p, enum size_limit_thing thing, ui
 bool too_large_request(struct muster_worker *w, const struct link *link, size_t n_bytes, unsigned *n_breaks);
 /* What it is had no answer. */
 void too_large_note_break(struct muster_process *p);
-/* It came, but there is no memory for it here. True: that may be for its size alone, so it is to be fetched again. */
+/* No other process here has bytes. */
+bool too_large_has_all_memory(const struct muster_worker *w);
+/* There is no memory for it here. True: that may be for its size alone, so it is to be fetched again. */
 bool too_large_note_no_memory(struct muster_process *p);
 /* It has ended so many connections that its length is asked for first. */
 bool too_large_must_measure(const struct muster_process *p);

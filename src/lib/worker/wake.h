@@ -51,7 +51,7 @@ void accept_task(struct muster_worker *w, struct served *s, uint64_t token, stru
 void accept_take(struct muster_worker *w, struct served *s, const struct script_take *take);
 /* Only its token came: the rest is fetched, again if it is on its way. NULL: it was not taken up. */
 struct muster_process *accept_token(struct muster_worker *w, struct served *s, uint64_t token, enum process_kind kind);
-/* What waits for memory: after a heartbeat, or if nothing runs any more, it may be fetched again. */
+/* What waits for memory: after a heartbeat, or if no other has bytes any more, it may be fetched again. */
 void accept_after_heartbeat(struct muster_worker *w);
 void accept_go_on(struct muster_worker *w);
 
