@@ -27,11 +27,14 @@ hears() { redis_is "$(printf 'muster:events\n%s' "${1:-1}")" PUBSUB NUMSUB muste
 begin() {
     redis DEL muster:takers:q >said # Redis remembers callers that are gone for a while
     wait_for hears 0
+    wait_for listen 0 q
     start "$1" env --default-signal=INT "$MUSTER" "${@:2}"
 }
-waits_for() { redis_is 1 ZCARD "muster:takers:$1"; }
-# waits NAME QUEUE: it has asked, and has a handler for signals. A request of one that was interrupted may come late, and
-# count as a caller, too.
+# listen N QUEUE: do so many listen there?
+listen() { redis_is "$(printf 'muster_%s_work\n%s' "$2" "$1")" PUBSUB NUMSUB "muster_$2_work"; }
+# A request of one that was interrupted may come late, and count as a caller; but it does not listen any more.
+waits_for() { listen 1 "$1" && redis_is 1 ZCARD "muster:takers:$1"; }
+# waits NAME QUEUE: it has asked, and has a handler for signals.
 waits() {
     wait_for waits_for "$2"
     wait_for catches "$1" 1 # HUP, the last of the three

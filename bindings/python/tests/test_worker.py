@@ -106,7 +106,7 @@ class Outcomes(Case):
 
         seen = []
         self.outcome(handler, tell_ended=True)
-        self.assertEqual(seen, [muster.Lost])
+        self.assertEqual(eventually(lambda: seen), [muster.Lost])
 
     def test_to_wait_for_an_end_needs_the_option(self):
         def handler(process):
