@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * A worker behind a slow line: what takes longer than its ttl to be sent, or to come, costs it neither its life nor its
- * work, though its heartbeats wait behind it, and a peer looks for the dead.
+ * work, though its heartbeats wait behind it, and a peer looks for the dead. And what is given up goes on over it no more.
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers.h"
 #include "jobs.h"
 #include "live_worker.h"
 #include "protocol/script.h"
@@ -336,6 +338,116 @@ static void a_worker_that_ends_after_its_last_task_hands_on_what_that_has_made(v
     end_after_the_last_task(*state, hand_on_large, PROXY_WAIT);
 }
 
+/* ---- what is given up ---- */
+
+/* So little that nothing counts as progress. */
+#define GIVEN_UP_DRIP 4096
+#define GIVEN_UP_DRIP_MS 200
+#define TIMEOUT_MS 700
+#define LONG_MS 600000
+
+/* A kernel takes 4 MiB of a request at once. They would hold up the next connection, which asks for the same, and everybody
+ * else there. */
+static int64_t arrived(struct scene *s)
+{
+    return redis_server_info(s->server, "total_net_input_bytes");
+}
+
+/* The line is quick again, but for new connections. So all that was still on its way arrives, and the connection ends. */
+static void assert_little_arrives(struct scene *s, int64_t before)
+{
+    proxy_pace_requests(&proxy, 0, 0, 0, PROXY_WAIT);
+    while (proxy_count(&proxy).data > 0)
+        run_loop(s->base, 10);
+    assert_in_range(arrived(s) - before, 0, LARGE / 2);
+}
+
+static void stop_the_line(void)
+{
+    proxy_pace_requests(&proxy, PROXY_DATA, GIVEN_UP_DRIP, GIVEN_UP_DRIP_MS, PROXY_WAIT);
+}
+
+static struct muster_client *client_of(struct scene *s, int timeout_ms)
+{
+    struct muster_client *c;
+    const struct muster_client_options o = {
+        .size = sizeof o, .url = proxy.url, .prefix = s->prefix, .timeout_ms = timeout_ms};
+    assert_ok(muster_client_new(&c, &o));
+    assert_ok(muster_task_enqueue(c, "q", "small", 5, NULL));
+    return c;
+}
+
+static void nothing_goes_on_of_a_call_that_has_had_its_time(void **state)
+{
+    struct scene *s = *state;
+    struct muster_client *c = client_of(s, TIMEOUT_MS);
+    int64_t before = arrived(s);
+    stop_the_line();
+    assert_err(muster_task_enqueue(c, "q", large, LARGE, NULL), MUSTER_E_TIMEOUT);
+    assert_little_arrives(s, before);
+    muster_client_free(c);
+}
+
+struct caller {
+    struct scene *scene;
+    struct muster_client *client;
+    int64_t before;
+};
+
+static void *interrupt_when_some_has_arrived(void *arg)
+{
+    struct caller *caller = arg;
+    while (arrived(caller->scene) - caller->before < GIVEN_UP_DRIP)
+        run_loop(NULL, 10);
+    assert_ok(muster_client_interrupt(caller->client));
+    return NULL;
+}
+
+static void nothing_goes_on_of_a_call_that_was_interrupted(void **state)
+{
+    struct scene *s = *state;
+    struct caller caller = {s, client_of(s, LONG_MS), arrived(s)};
+    pthread_t thread;
+    stop_the_line();
+    assert_int_equal(pthread_create(&thread, NULL, interrupt_when_some_has_arrived, &caller), 0);
+    assert_err(muster_task_enqueue(caller.client, "q", large, LARGE, NULL), MUSTER_E_INTERRUPTED);
+    pthread_join(thread, NULL);
+    assert_little_arrives(s, caller.before);
+    muster_client_free(caller.client);
+}
+
+static void nothing_goes_on_of_an_asynchronous_call(void **state)
+{
+    struct scene *s = *state;
+    struct answers as;
+    answers_open(&as, s, proxy.url, TIMEOUT_MS, NULL);
+    answers_enqueue(&as, "q", "small", NULL);
+    answers_await(&as, 1);
+    int64_t before = arrived(s);
+    stop_the_line();
+    assert_ok(muster_async_enqueue(as.async, "q", large, LARGE, answers_fn, NULL));
+    proxy_refuse(&proxy);
+    answers_await(&as, 2);
+    assert_err(as.last.err, MUSTER_E_TIMEOUT);
+    assert_little_arrives(s, before);
+    answers_close(&as);
+}
+
+static void nothing_goes_on_of_a_connection_of_a_worker(void **state)
+{
+    struct scene *s = *state;
+    live_worker_idle(
+        s, &(struct worker_spec){.id = "w1", .url = proxy.url, .queues = {{"q", 0}}, .handler = finish_with_large});
+    int64_t before = arrived(s);
+    stop_the_line();
+    job_put(s, "q", "a", "data", "small");
+    proxy_refuse(&proxy);
+    scene_await_events(s, MUSTER_EVENT_DOWN, "w1", 1);
+    assert_little_arrives(s, before);
+    proxy_accept(&proxy);
+    job_await(s, "a", "state", "complete");
+}
+
 #define slow_test(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(int argc, char **argv)
@@ -355,6 +467,10 @@ int main(int argc, char **argv)
         slow_test(a_worker_that_ends_after_its_last_task_sends_its_result),
         slow_test(a_worker_that_ends_after_its_last_task_sends_its_result_again),
         slow_test(a_worker_that_ends_after_its_last_task_hands_on_what_that_has_made),
+        slow_test(nothing_goes_on_of_a_call_that_has_had_its_time),
+        slow_test(nothing_goes_on_of_a_call_that_was_interrupted),
+        slow_test(nothing_goes_on_of_an_asynchronous_call),
+        slow_test(nothing_goes_on_of_a_connection_of_a_worker),
     };
     return scene_run(tests, argc, argv);
 }

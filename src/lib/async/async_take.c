@@ -54,9 +54,7 @@ static struct take *take_of(const struct async_call *call)
 static struct muster_process_info *add_process(struct take *t, const struct script_leased *leased, uint64_t token)
 {
     struct taken *taken = &t->taken[t->n_taken];
-    char token_text[TOKEN_LEN + 1];
-    token_format(token_text, token);
-    process_name_format(taken->id, MUSTER_LEASE_ID, token_text, t->queue);
+    process_name_of_lease(taken->id, token, t->queue);
     struct muster_process_info *info = &t->infos[t->n_taken++];
     *info = (struct muster_process_info){.id = taken->id,
                                          .worker = MUSTER_LEASE_ID,

@@ -25,8 +25,6 @@
 #define ROUNDS_MAX (SIZE_LIMIT_BREAKS + 1)
 /* Whatever the answers say, Redis is not asked for ever. */
 #define CALLS_MAX 100
-/* Nor are more set aside. */
-#define ASIDE_MAX 16
 
 static int note_sent(struct async_unsent *u, int err)
 {
@@ -54,13 +52,6 @@ static void go_on(struct async_unsent *u, int (*send)(struct async_unsent *u))
 static void give_up(struct async_unsent *u)
 {
     async_hear_failed(u->take, MUSTER_E_CONN, "the connection ended before the answer came");
-}
-
-static void name_of(char id[PROCESS_ID_MAX], const struct async_unsent *u, const struct script_leased_one *one)
-{
-    char token[TOKEN_LEN + 1];
-    token_format(token, one->token);
-    process_name_format(id, MUSTER_LEASE_ID, token, u->taker->queue);
 }
 
 /* ---- it goes back ---- */
@@ -190,7 +181,7 @@ static int send_fail(struct async_unsent *u)
 static void fail(struct async_unsent *u, const struct script_leased_one *one)
 {
     char id[PROCESS_ID_MAX], line[SIZE_LIMIT_LINE];
-    name_of(id, u, one);
+    process_name_of_lease(id, one->token, u->taker->queue);
     token_format(u->token, one->token);
     size_limit_words(u->words, one->job ? LARGE_RECORD : LARGE_TASK, one->held_back);
     size_limit_line(line, id, u->words);
@@ -206,8 +197,8 @@ static void set_aside(struct async_unsent *u, const struct script_leased_one *on
 {
     struct muster_async *a = u->take->async;
     char id[PROCESS_ID_MAX], line[SIZE_LIMIT_LINE];
-    struct async_taker *next = u->n_aside < ASIDE_MAX ? async_taker_get(a, u->taker->queue) : NULL;
-    name_of(id, u, one);
+    struct async_taker *next = u->n_aside < SIZE_LIMIT_ASIDE_MAX ? async_taker_get(a, u->taker->queue) : NULL;
+    process_name_of_lease(id, one->token, u->taker->queue);
     size_limit_aside(line, id, one);
     if (!u->said)
         u->said = strdup(line);

@@ -28,9 +28,8 @@ struct taking {
 static void give_one(struct taking *t, const struct script_leased *leased, uint64_t token, struct muster_bytes task,
                      const struct muster_job *job)
 {
-    char id[PROCESS_ID_MAX], token_text[TOKEN_LEN + 1];
-    token_format(token_text, token);
-    process_name_format(id, MUSTER_LEASE_ID, token_text, t->what.queue);
+    char id[PROCESS_ID_MAX];
+    process_name_of_lease(id, token, t->what.queue);
     const struct muster_process_info info = {
         .id = id,
         .worker = MUSTER_LEASE_ID,

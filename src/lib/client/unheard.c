@@ -104,9 +104,8 @@ void unheard_set_aside(struct muster_client *c, const char *queue, uint64_t toke
 
 static int give_back_one(struct muster_client *c, uint64_t token)
 {
-    char id[PROCESS_ID_MAX], text[TOKEN_LEN + 1];
-    token_format(text, token);
-    process_name_format(id, MUSTER_LEASE_ID, text, c->unheard.aside.queue);
+    char id[PROCESS_ID_MAX];
+    process_name_of_lease(id, token, c->unheard.aside.queue);
     int err = muster_lease_give_back(c, id);
     if (err == MUSTER_E_REDIS) /* as above */
         say_left(c, c->unheard.aside.queue);

@@ -9,12 +9,10 @@
 #include <stdint.h>
 
 #include "protocol/script_task.h"
+#include "protocol/size_limit.h"
 #include "protocol/take_name.h"
 
 #define UNHEARD_CALLER_LEN TAKE_CALLER_LEN
-
-/* A take that has set aside so many asks for no more. The last answer may have brought as many as it may. */
-#define UNHEARD_ASIDE_MOST 16
 
 struct unheard {
     char call[TAKE_NAME_MAX];         /* the last call's name; "": there was none */
@@ -23,7 +21,8 @@ struct unheard {
     struct {
         char queue[MUSTER_QUEUE_MAX + 1];
         size_t n;
-        uint64_t tokens[UNHEARD_ASIDE_MOST + MUSTER_LEASE_TAKE_MAX];
+        uint64_t
+            tokens[SIZE_LIMIT_ASIDE_MAX + MUSTER_LEASE_TAKE_MAX]; /* the last answer may have brought so many more */
     } aside; /* processes for which there was no memory, of one take */
 };
 

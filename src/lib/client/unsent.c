@@ -42,17 +42,10 @@ void unsent_heard(struct muster_client *c)
 
 /* ---- one that is too large ---- */
 
-static void name_of(char id[PROCESS_ID_MAX], const char *queue, uint64_t token)
-{
-    char text[TOKEN_LEN + 1];
-    token_format(text, token);
-    process_name_format(id, MUSTER_LEASE_ID, text, queue);
-}
-
 static int fail(struct muster_client *c, const char *queue, const struct script_leased_one *one)
 {
     char id[PROCESS_ID_MAX], words[SIZE_LIMIT_WORDS], line[SIZE_LIMIT_LINE];
-    name_of(id, queue, one->token);
+    process_name_of_lease(id, one->token, queue);
     size_limit_words(words, one->job ? LARGE_RECORD : LARGE_TASK, one->held_back);
     size_limit_line(line, id, words);
     log_line(MUSTER_LOG_WARN, "%s", line);
@@ -63,7 +56,7 @@ static int fail(struct muster_client *c, const char *queue, const struct script_
 void unsent_set_aside(struct muster_client *c, struct unsent *u, const char *queue, const struct script_leased_one *one)
 {
     char id[PROCESS_ID_MAX];
-    name_of(id, queue, one->token);
+    process_name_of_lease(id, one->token, queue);
     if (!*u->words)
         size_limit_aside(u->words, id, one);
     u->too_much = 0;
@@ -159,7 +152,7 @@ bool unsent_asks_again(struct muster_client *c, struct unsent *u, int *err)
 
 bool unsent_is_over(const struct muster_client *c)
 {
-    return c->unheard.aside.n >= UNHEARD_ASIDE_MOST;
+    return c->unheard.aside.n >= SIZE_LIMIT_ASIDE_MAX;
 }
 
 /* ---- the end ---- */

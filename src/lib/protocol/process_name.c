@@ -32,6 +32,13 @@ void process_name_format(char out[PROCESS_ID_MAX], const char *worker, const cha
     snprintf(out, PROCESS_ID_MAX, "%s:%s:%s", worker, token, queue);
 }
 
+void process_name_of_lease(char out[PROCESS_ID_MAX], uint64_t token, const char *queue)
+{
+    char text[TOKEN_LEN + 1];
+    token_format(text, token);
+    process_name_format(out, MUSTER_LEASE_ID, text, queue);
+}
+
 const char *muster_process_id_check(const char *process)
 {
     struct process_name parts;

@@ -21,5 +21,7 @@ struct process_name {
 const char *process_name_parse(struct process_name *out, const char *text);
 
 void process_name_format(char out[PROCESS_ID_MAX], const char *worker, const char *token, const char *queue);
+/* Of one that was taken under a lease. */
+void process_name_of_lease(char out[PROCESS_ID_MAX], uint64_t token, const char *queue);
 
 #endif

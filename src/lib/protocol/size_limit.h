@@ -13,6 +13,8 @@
 
 /* After so many connections that ended while nothing else was under way. */
 #define SIZE_LIMIT_BREAKS 2
+/* A take that has set aside so many for want of memory asks for no more. */
+#define SIZE_LIMIT_ASIDE_MAX 16
 
 /* What ended connections of one take after the other: one process of so many bytes. Begin with 0. */
 struct size_suspect {
